@@ -4,6 +4,8 @@ import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { missingPart } from "../../src/adapters/postgres-host-local/test-fixture.ts";
+import { beginCopy, openChains, unfinishedCopies } from "../../src/features/backups/backups.ts";
+import { applyArchiveRetention, deleteExpiredChains } from "../../src/reconcile/archives/archive-upkeep.ts";
 import { archivesTask } from "../../src/reconcile/archives/archives-task.ts";
 import { startBackupPlatform, type BackupPlatform, type TestProject } from "../support/backups.ts";
 import { eventually } from "../support/eventually.ts";
@@ -167,6 +169,38 @@ describe("any moment of a database", { skip: missingPart }, () => {
     assert.equal((await restore({ at: between.toISOString() })).body["code"], "target_outside_window");
   });
 
+  it("loses its oldest moments first when it is over the project's limit, with their files", async () => {
+    const { db } = running.platform;
+    const row = await project.row();
+    const stored = async () =>
+      (await readdir(running.backupsDir, { recursive: true })).filter((name) => name.endsWith(".zst"));
+    const before = await stored();
+    await db.updateTable("project").set({ backups_limit_bytes: 1 }).where("id", "=", project.id).execute();
+    await applyArchiveRetention(running.platform, row);
+    const { windows } = await archive();
+    assert.equal(windows.length, 1);
+    await deleteExpiredChains(running.platform);
+    const after = await stored();
+    assert.ok(after.length < before.length);
+    const [kept = ""] = after.map((name) => name.split("/").at(-2));
+    assert.ok(
+      after.every((name) => name.includes(kept)),
+      "files of the chain that is left",
+    );
+    assert.equal((await restore({ at: windows[0]?.to })).status, 201);
+  });
+
+  it("forgets copies that a killed control plane has not finished", async () => {
+    const { db } = running.platform;
+    const [chain] = (await openChains(db)).filter(({ project_id }) => project_id === project.id);
+    assert.ok(chain);
+    const { storage_key } = await beginCopy(db, chain);
+    await writeFile(join(running.backupsDir, storage_key), "half a copy");
+    await running.startTask(() => archivesTask(running.platform));
+    await eventually(async () => (await unfinishedCopies(db)).length === 0, "the copy is forgotten");
+    await assert.rejects(readFile(join(running.backupsDir, storage_key)), { code: "ENOENT" });
+  });
+
   it("is kept no more once it is turned off, and what was kept stays", async () => {
     const before = await archive();
     const off = await running.call("PATCH", of("/database/archive"), { enabled: false });
@@ -180,5 +214,21 @@ describe("any moment of a database", { skip: missingPart }, () => {
       return open.length === 0;
     }, "the chain has ended");
     assert.deepEqual((await archive()).windows.length, before.windows.length);
+  });
+
+  it("is gone with a purged project", async () => {
+    const { db } = running.platform;
+    await db.updateTable("project").set({ purged_at: new Date().toISOString() }).where("id", "=", project.id).execute();
+    await deleteExpiredChains(running.platform);
+    assert.deepEqual(
+      await readdir(join(running.backupsDir, "archive"), { recursive: true }).then((names) =>
+        names.filter((name) => name.includes(".")),
+      ),
+      [],
+    );
+    assert.deepEqual(
+      await db.selectFrom("archive_chain").select("id").where("project_id", "=", project.id).execute(),
+      [],
+    );
   });
 });

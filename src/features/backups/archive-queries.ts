@@ -47,19 +47,20 @@ export async function beginChain(
     .executeTakeFirstOrThrow();
 }
 
-/** Records how far the log is stored, and counts the bytes that were stored for good. */
+/** Records how far the log is stored, and counts the bytes that were stored for good. Throws when the chain has ended. */
 export async function advanceChain(
   db: Db,
   { id }: Pick<ArchiveChain, "id">,
   stored: { readonly position: number; readonly until: Date | null; readonly bytes: number },
 ): Promise<void> {
   const { position, until, bytes } = stored;
-  await db
+  const done = await db
     .updateTable("archive_chain")
     .set({ stored_position: position, ...(until === null ? {} : { stored_until: until.toISOString() }) })
     .where("id", "=", id)
     .where("ended_at", "is", null)
-    .execute();
+    .executeTakeFirst();
+  if (done.numUpdatedRows !== 1n) throw new Error("the chain of the archive has ended");
   if (bytes > 0)
     await sql`update archive_copy set log_bytes = log_bytes + ${bytes} where id = (select id from archive_copy
       where chain_id = ${id} and status = 'completed' order by restorable_from desc limit 1)`.execute(db);
@@ -175,6 +176,19 @@ export function unfinishedCopies(db: Db) {
     .innerJoin("archive_chain as c", "c.id", "b.chain_id")
     .select(["b.id", "b.storage_key", "c.storage"])
     .where("b.status", "=", "copying")
+    .execute();
+}
+
+/** Returns the databases of living projects whose archive has a problem, as `organization/project`. */
+export async function troubledArchives(db: Db) {
+  return db
+    .selectFrom("project_database as d")
+    .innerJoin("project as p", "p.id", "d.project_id")
+    .innerJoin("organization as o", "o.id", "d.org_id")
+    .select([sql<string>`o.slug || '/' || p.slug`.as("subject"), sql<string>`d.archive_problem`.as("problem")])
+    .where("p.deleted_at", "is", null)
+    .where("d.archived", "=", true)
+    .where("d.archive_problem", "is not", null)
     .execute();
 }
 

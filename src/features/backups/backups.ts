@@ -56,6 +56,7 @@ export {
   openChains,
   setArchiveProblem,
   shortenChain,
+  troubledArchives,
   unfinishedCopies,
   type ArchiveCopy,
   type ArchiveChain,

@@ -46,8 +46,13 @@ async function gather(ctx: Context<"diagnosis.get">) {
     read("builds.list"),
     read("domains.list"),
   ]);
-  const [cron, database, backups] = await Promise.all([read("cron.list"), read("database.get"), read("backups.list")]);
-  const state: ProjectState = { project, deployments, builds, domains, cron, database, backups };
+  const [cron, database, backups, archive] = await Promise.all([
+    read("cron.list"),
+    read("database.get"),
+    read("backups.list"),
+    read("backups.archive"),
+  ]);
+  const state: ProjectState = { project, deployments, builds, domains, cron, database, backups, archive };
   const readLog = (source: "build" | "runtime") => read("logs.list", { limit: String(tailLines), source });
   return { state, unread, readLog };
 }

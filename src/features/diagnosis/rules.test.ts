@@ -32,10 +32,17 @@ const nothing: ProjectState = {
   cron: null,
   database: null,
   backups: null,
+  archive: null,
 };
 
 const codes = (state: Partial<ProjectState>) =>
   diagnosis({ ...nothing, ...state }).map(({ code, severity }) => [severity, code]);
+
+test("an archive that is behind is a notice", () => {
+  const archive = { windows: [], gaps: [], stored_bytes: 0, retention_days: 7, reason: "The storage is away." };
+  assert.deepEqual(codes({ archive: { ...archive, status: "healthy" } }), []);
+  assert.deepEqual(codes({ archive: { ...archive, status: "behind" } }), [["notice", "archive_behind"]]);
+});
 
 test("a healthy project has no findings", () => {
   assert.deepEqual(codes({}), []);

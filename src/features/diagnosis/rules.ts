@@ -10,6 +10,7 @@ export interface ProjectState {
   readonly cron: Answer<"cron.list"> | null;
   readonly database: Answer<"database.get"> | null;
   readonly backups: Answer<"backups.list"> | null;
+  readonly archive: Answer<"backups.archive"> | null;
 }
 
 export type Finding = Answer<"diagnosis.get">["findings"][number];
@@ -20,7 +21,7 @@ const severities = ["down", "broken", "notice"];
 
 /** Returns everything that is wrong: the most severe findings first, and among equals the one that explains most. */
 export function diagnosis(state: ProjectState): readonly Finding[] {
-  return [ofHealth, failedDeployment, failedBuild, hostnames, cronJobs, databases, backups]
+  return [ofHealth, failedDeployment, failedBuild, hostnames, cronJobs, databases, backups, archives]
     .flatMap((rule) => rule(state))
     .toSorted((one, other) => severities.indexOf(one.severity) - severities.indexOf(other.severity));
 }
@@ -150,6 +151,18 @@ const backups: Rule = ({ project: { slug }, backups: list }) => {
     }),
   ];
 };
+
+const archives: Rule = ({ project: { slug }, archive }) =>
+  archive?.status !== "behind"
+    ? []
+    : [
+        finding("notice", "archive_behind", {
+          sentence: `What the database writes is not being archived. ${archive.reason ?? ""}`.trim(),
+          advice: "It catches up by itself once the cause is gone; the platform's operator is told.",
+          seen: { archive: archive.status },
+          next: call("backups.archive", { slug }),
+        }),
+      ];
 
 function isFailed(one: { readonly status: string } | undefined): boolean {
   return one?.status === "failed";

@@ -1,7 +1,6 @@
 import {
   confirmChains,
   copiesOf,
-  endChain,
   needsCopy,
   openChains,
   ownServer,
@@ -15,7 +14,7 @@ import { StorageFull } from "../../ports/storage.ts";
 import type { Task } from "../driver.ts";
 import type { Platform } from "../platform.ts";
 import { applyArchiveRetention, deleteExpiredChains, dropUnfinishedCopies, makeCopy } from "./archive-upkeep.ts";
-import { storeLog } from "./store-log.ts";
+import { endOpenChain, storeLog } from "./store-log.ts";
 
 const maxConcurrency = 4;
 const confirmEveryMs = 15_000;
@@ -31,7 +30,7 @@ export function archivesTask(platform: Platform): Task {
   const { db, settings } = platform;
   const { archiveDays, archiveEveryMs } = settings.backups;
   const copier = createCopier(platform);
-  const restarted = new Set<string>();
+  const [restarted, settled] = [new Set<string>(), new Set<string>()];
   let confirmedMs = -Infinity;
   let retainedMs = -Infinity;
   let hasBegun = false;
@@ -46,7 +45,7 @@ export function archivesTask(platform: Platform): Task {
       const wanted = rows.filter((row) => archiveDays > 0 && row.archived && row.project_deleted_at === null);
       const idle: Idle[] = [];
       await mapWithConcurrency(wanted, maxConcurrency, async (row) => {
-        const found = signal.aborted ? undefined : await archive(platform, row, { copier, restarted, signal });
+        const found = signal.aborted ? undefined : await archive(platform, row, { copier, restarted, settled, signal });
         if (found !== undefined) idle.push(found);
       });
       // Rarely, because there may be many.
@@ -57,6 +56,7 @@ export function archivesTask(platform: Platform): Task {
       await endUnwanted(platform, rows, new Set(wanted.map(({ id }) => id)));
       if (performance.now() - retainedMs >= retentionEveryMs) {
         retainedMs = performance.now();
+        settled.clear();
         for (const row of rows) await applyArchiveRetention(platform, row);
         await deleteExpiredChains(platform);
       }
@@ -112,6 +112,8 @@ interface Idle {
 interface Archiving {
   readonly copier: Copier;
   readonly restarted: Set<string>;
+  /** The databases that needed no copy at the last look. */
+  readonly settled: Set<string>;
   readonly signal: AbortSignal;
 }
 
@@ -123,8 +125,12 @@ async function archive(platform: Platform, row: DatabaseRow, by: Archiving): Pro
   if (history === null || !ports.postgresHost.hasProcess(row.id)) return undefined;
   try {
     const { chain, until, isIdle } = await storeLog(platform, row, history);
-    if (needsCopy(await copiesOf(db, [chain.id]), clock.now())) by.copier.start(row, chain, history, by.signal);
-    if (!by.copier.hasFailed(row.id)) await setArchiveProblem(db, row.id, null);
+    // Nothing has changed for an idle database, unless its copy could not be made.
+    const isSettled = isIdle && by.settled.has(row.id);
+    const needs = !isSettled && needsCopy(await copiesOf(db, [chain.id]), clock.now());
+    by.settled[needs ? "delete" : "add"](row.id);
+    if (needs) by.copier.start(row, chain, history, by.signal);
+    if (row.archive_problem !== null && !by.copier.hasFailed(row.id)) await setArchiveProblem(db, row.id, null);
     return isIdle ? { id: chain.id, until } : undefined;
   } catch (error) {
     if (error instanceof HistoryNeedsRestart && !by.restarted.has(row.id)) {
@@ -154,7 +160,7 @@ async function endUnwanted(
     // The log of a deleted project's database goes on where it ended, once the project is back.
     if (row === undefined || row.project_deleted_at !== null || wanted.has(row.id)) continue;
     await platform.ports.postgresHost.history(row.id)?.end(specOf(platform.vault, row));
-    await endChain(platform.db, chain.id, "The archive was turned off.");
+    await endOpenChain(platform.db, chain, "The archive was turned off.");
   }
 }
 

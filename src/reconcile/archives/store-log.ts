@@ -22,6 +22,15 @@ const params = { [constants.ZSTD_c_compressionLevel]: 1, [constants.ZSTD_c_check
 // A restore to a moment stores the newest log first, while the task does so every few seconds.
 const oneAtATime = createKeyedMutex();
 
+/** The open chains by their databases, as only this process adds to them: an idle database costs no query. */
+const open = new Map<string, ArchiveChain>();
+
+/** Ends the open chain of a database. */
+export async function endOpenChain(db: Platform["db"], chain: ArchiveChain, reason: string): Promise<void> {
+  open.delete(chain.database_id);
+  await endChain(db, chain.id, reason);
+}
+
 /** Whether log was stored, and the moment up to which all of it is stored now. */
 export interface StoredLog {
   readonly chain: ArchiveChain;
@@ -39,20 +48,21 @@ export function storeLog(platform: Platform, row: DatabaseRow, history: Database
     const log = await history.position(spec);
     const chain = await chainFor(platform, row, log);
     if (chain.stored_position === log.end && chain.stored_until !== null) return { chain, until: log.at, isIdle: true };
+    open.delete(row.id);
     await storeSegments(platform, { chain, spec, history, log });
+    open.set(row.id, { ...chain, stored_position: log.end, stored_until: log.at.toISOString() });
     return { chain, until: log.at, isIdle: false };
   });
 }
 
 async function chainFor(platform: Platform, row: DatabaseRow, log: LogPosition): Promise<ArchiveChain> {
   const { org_id, project_id, id: database_id } = row;
-  const open = (await chainsOf(platform.db, row)).find(
-    (chain) => chain.database_id === database_id && chain.ended_at === null,
-  );
+  const isOpen = (chain: ArchiveChain) => chain.database_id === database_id && chain.ended_at === null;
+  const chain = open.get(database_id) ?? (await chainsOf(platform.db, row)).find(isOpen);
   const { standard } = platform.ports.storages;
-  const reason = open && whyEnded(open, log, standard);
-  if (open !== undefined && reason === undefined) return open;
-  if (open !== undefined && reason !== undefined) await endChain(platform.db, open.id, reason);
+  const reason = chain && whyEnded(chain, log, standard);
+  if (chain !== undefined && reason === undefined) return chain;
+  if (chain !== undefined && reason !== undefined) await endOpenChain(platform.db, chain, reason);
   return beginChain(platform.db, { org_id, project_id, database_id, storage: standard }, log);
 }
 

@@ -1,3 +1,4 @@
+import { ownServer } from "../../features/backups/backups.ts";
 import type { ObservedHealth } from "../../features/health/health.ts";
 import type { Finding } from "../../features/status/status.ts";
 import { counted } from "../../kit/counted.ts";
@@ -279,4 +280,15 @@ export function evaluateWebhooks(givenUp: readonly GivenUpWebhook[]): readonly F
     hint: "Once the receiver works, an owner of the organization runs `berth webhooks on`.",
   }));
   return listed(bad, { ok: "No webhook was switched off.", bad: "Webhooks that were switched off" });
+}
+
+/** Lists databases whose log is not being stored. On the operator's own server that is so by choice. */
+export function evaluateArchives(troubled: readonly { readonly subject: string; readonly problem: string }[]) {
+  const bad = troubled
+    .filter(({ problem }) => problem !== ownServer)
+    .map(({ subject, problem }): Finding => ({
+      ...{ subject, status: "warn", detail: problem },
+      hint: "Until it is stored again, a lost disk loses what the database wrote since. `berth backups archive` shows since when.",
+    }));
+  return listed(bad, { ok: "The log of every database is stored.", bad: "Databases whose log is not being stored" });
 }

@@ -1,4 +1,5 @@
 import { limits } from "../../contract/limits.ts";
+import { troubledArchives } from "../../features/backups/backups.ts";
 import { specOf, wantedDatabases, type DatabaseRow } from "../../features/database/database.ts";
 import {
   backupAges,
@@ -17,6 +18,7 @@ import type { Platform } from "../platform.ts";
 import { missingParts } from "../missing-parts.ts";
 import { listed, type Check } from "./check.ts";
 import {
+  evaluateArchives,
   evaluateBackups,
   evaluateCertificates,
   evaluateCron,
@@ -92,6 +94,13 @@ function dataChecks(platform: Platform): readonly Check[] {
           seconds: settings.monitors.backupAgeMs / 1000,
           daily: settings.backups.window !== null,
         }),
+    },
+    {
+      name: "archives",
+      scope,
+      patience: { warnMs: 15 * minuteMs, failMs: 0 },
+      everyMs: minuteMs,
+      look: async () => evaluateArchives(await troubledArchives(db)),
     },
     {
       name: "data_folder",
