@@ -363,6 +363,21 @@ CREATE TABLE public.archive_copy (
     CONSTRAINT archive_copy_status_check CHECK ((status = ANY (ARRAY['copying'::text, 'completed'::text])))
 );
 
+CREATE TABLE public.archive_drill (
+    id text NOT NULL,
+    org_id text NOT NULL,
+    project_id text NOT NULL,
+    origin text NOT NULL,
+    status text DEFAULT 'running'::text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    finished_at timestamp with time zone,
+    problem text,
+    evidence jsonb,
+    sha256 text,
+    CONSTRAINT archive_drill_origin_check CHECK ((origin = ANY (ARRAY['manual'::text, 'daily'::text]))),
+    CONSTRAINT archive_drill_status_check CHECK ((status = ANY (ARRAY['running'::text, 'passed'::text, 'mismatch'::text, 'failed'::text])))
+);
+
 CREATE TABLE public.backup (
     id text NOT NULL,
     org_id text NOT NULL,
@@ -1203,6 +1218,9 @@ ALTER TABLE ONLY public.archive_chain
 ALTER TABLE ONLY public.archive_copy
     ADD CONSTRAINT archive_copy_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.archive_drill
+    ADD CONSTRAINT archive_drill_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.backup_operation
     ADD CONSTRAINT backup_operation_pkey PRIMARY KEY (id);
 
@@ -1426,6 +1444,8 @@ CREATE INDEX archive_chain_of_project ON public.archive_chain USING btree (org_i
 CREATE UNIQUE INDEX archive_chain_one_open ON public.archive_chain USING btree (database_id) WHERE (ended_at IS NULL);
 
 CREATE INDEX archive_copy_of_chain ON public.archive_copy USING btree (chain_id, restorable_from);
+
+CREATE INDEX archive_drill_of_project ON public.archive_drill USING btree (org_id, project_id, id DESC);
 
 CREATE INDEX backup_of_project ON public.backup USING btree (org_id, project_id, id DESC);
 
@@ -1709,6 +1729,12 @@ ALTER TABLE ONLY public.archive_copy
 
 ALTER TABLE ONLY public.archive_copy
     ADD CONSTRAINT archive_copy_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
+
+ALTER TABLE ONLY public.archive_drill
+    ADD CONSTRAINT archive_drill_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.archive_drill
+    ADD CONSTRAINT archive_drill_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
 
 ALTER TABLE ONLY public.backup_operation
     ADD CONSTRAINT backup_operation_backup_id_fkey FOREIGN KEY (backup_id) REFERENCES public.backup(id) ON DELETE CASCADE;

@@ -82,6 +82,41 @@ const archive = z.object({
 });
 const idParam = z.object({ id });
 
+const sha256 = z.string();
+
+/** What a drill restored, and what it was compared with. */
+const evidence = z.object({
+  started_at: timestamp,
+  finished_at: timestamp,
+  /** The moment asked for, and the last commit before it; null: none since the copy. */
+  asked_for: timestamp,
+  reached: timestamp.nullable(),
+  database: databaseName,
+  engine_version: z.string(),
+  berth_version: z.string(),
+  storage: z.string(),
+  /** The file of the copy in the storage, and its checksum. */
+  copy: z.object({ key: z.string(), sha256, made_at: timestamp }),
+  /** The log that was applied: its first segment, how many, and the checksum of their bytes one after the other. */
+  log: z.object({ first: z.string(), segments: count, sha256 }),
+  /** The dump of the restored database, which reads every row. */
+  dump: z.object({ bytes: count, sha256 }),
+  /** `live_rows` is null for a table that was being written to, so that its rows could not be compared. */
+  tables: z.array(z.object({ table: z.string(), rows: count, live_rows: count.nullable() })).readonly(),
+});
+
+const drill = z.object({
+  id,
+  origin: z.enum(["manual", "daily"]),
+  status: z.enum(["running", "passed", "mismatch", "failed"]),
+  created_at: timestamp,
+  finished_at: timestamp.nullable(),
+  problem: z.string().nullable(),
+  /** Of the evidence as JSON with sorted keys and no white space. */
+  sha256: sha256.nullable(),
+});
+const wholeDrill = drill.extend({ evidence: evidence.nullable() });
+
 export const rows = [
   row({
     ...ofProject,
@@ -186,6 +221,36 @@ export const rows = [
     activity: "database.archive_set",
     summary:
       "Keep the database's history, so that any moment can be restored, or stop keeping it; a database that was created before Berth could do that restarts once",
+  }),
+  row({
+    ...ofProject,
+    name: "backups.drills",
+    request: "GET /v1/projects/:slug/drills",
+    may: "member backups:read",
+    result: z.object({ drills: z.array(drill).readonly() }),
+    summary: "List the newest 100 drills: trial restores from the database's archive",
+  }),
+  row({
+    ...ofProject,
+    name: "backups.drill",
+    request: "GET /v1/projects/:slug/drills/:drill",
+    may: "member backups:read",
+    params: slugParam.extend({ drill: id }),
+    result: wholeDrill,
+    summary: "Show a drill with its evidence: what was restored from which files, and each table's rows",
+  }),
+  row({
+    ...ofProject,
+    name: "backups.run_drill",
+    request: "POST /v1/projects/:slug/drills",
+    may: "member backups:write",
+    result: wholeDrill,
+    success: [201],
+    errors: ["no_database", "operation_in_progress", "target_outside_window"],
+    activity: "drill.requested",
+    waits: true,
+    summary:
+      "Run a drill: restore the database from its archive in a server of its own, read every row, compare each table with the live one, and drop it",
   }),
   row({
     ...ofProject,

@@ -133,6 +133,18 @@ export interface Tables {
     sha256: string | null;
     log_bytes: Generated<number>;
   };
+  archive_drill: {
+    id: string;
+    org_id: string;
+    project_id: string;
+    origin: "manual" | "daily";
+    status: Generated<"running" | "passed" | "mismatch" | "failed">;
+    created_at: Generated<Timestamp>;
+    finished_at: Timestamp | null;
+    problem: string | null;
+    evidence: Json<unknown> | null;
+    sha256: string | null;
+  };
   backup: {
     id: string;
     org_id: string;

@@ -1,14 +1,37 @@
 // Drawn with other data files: only this file tests these rules, but it takes too long for every run. .ci/run draws more files.
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { zstdDecompressSync } from "node:zlib";
 import { missingPart } from "../../src/adapters/postgres-host-local/test-fixture.ts";
-import { beginCopy, openChains, unfinishedCopies } from "../../src/features/backups/backups.ts";
+import { runOk } from "../../src/kit/exec.ts";
+import { beginCopy, openChains, troubledDrills, unfinishedCopies } from "../../src/features/backups/backups.ts";
 import { applyArchiveRetention, deleteExpiredChains } from "../../src/reconcile/archives/archive-upkeep.ts";
 import { archivesTask } from "../../src/reconcile/archives/archives-task.ts";
 import { startBackupPlatform, type BackupPlatform, type TestProject } from "../support/backups.ts";
 import { eventually } from "../support/eventually.ts";
+
+interface Drill {
+  readonly status: string;
+  readonly problem: string | null;
+  readonly sha256: string;
+  readonly evidence: {
+    readonly tables: readonly unknown[];
+    readonly copy: { readonly key: string; readonly sha256: string };
+    readonly log: { readonly first: string; readonly segments: number; readonly sha256: string };
+  };
+}
+
+/** JSON with sorted keys. */
+function sorted(value: unknown): string {
+  return JSON.stringify(value, (_, each: unknown) =>
+    typeof each === "object" && each !== null && !Array.isArray(each)
+      ? Object.fromEntries(Object.entries(each).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : each,
+  );
+}
 
 interface Archive {
   readonly status: string;
@@ -111,7 +134,7 @@ describe("any moment of a database", { skip: missingPart }, () => {
     assert.deepEqual([refused.status, refused.body["code"]], [409, "target_outside_window"]);
     isAway = false;
     await isStoredAt(at);
-    assert.equal((await archive()).status, "healthy");
+    await eventually(async () => (await archive()).status === "healthy", "the archive has caught up");
     const { body } = await restore({ at: at.toISOString() });
     const rows = await project.query("select body from notes", body["database"] as string);
     assert.ok(rows.some((row) => row["body"] === "while it was away") && !rows.some((row) => row["body"] === "later"));
@@ -148,6 +171,47 @@ describe("any moment of a database", { skip: missingPart }, () => {
     const { status, body } = await restore({ at: at.toISOString() });
     assert.equal(status, 201);
     await drop(body["database"] as string);
+  });
+
+  it("is proved by a drill, whose evidence another program checks", async () => {
+    const { status, body, text } = await running.call("POST", of("/drills"));
+    assert.equal(status, 201, text);
+    const { evidence, sha256, ...shown } = body as unknown as Drill;
+    assert.deepEqual([shown.status, shown.problem], ["passed", null]);
+    const live = Number((await project.query("select count(*) as n from notes"))[0]?.["n"]);
+    assert.deepEqual(evidence.tables, [{ table: "public.notes", rows: live, live_rows: live }]);
+    assert.equal(createHash("sha256").update(sorted(evidence)).digest("hex"), sha256);
+    const file = join(running.backupsDir, evidence.copy.key);
+    assert.equal((await runOk({ file: "sha256sum", args: [file] })).stdout.split(" ")[0], evidence.copy.sha256);
+    const folder = dirname(file);
+    const names = (await readdir(folder)).filter((name) => /^[0-9A-F]{24}\.zst$/.test(name)).toSorted();
+    const first = names.indexOf(`${evidence.log.first}.zst`);
+    const log = createHash("sha256");
+    for (const name of names.slice(first, first + evidence.log.segments))
+      log.update(zstdDecompressSync(await readFile(join(folder, name))));
+    assert.equal(log.digest("hex"), evidence.log.sha256);
+  });
+
+  it("is not proved by a drill from a damaged copy, which is told to the operator", async () => {
+    const { db } = running.platform;
+    const copy = await db
+      .selectFrom("archive_copy")
+      .select("storage_key")
+      .where("project_id", "=", project.id)
+      .where("status", "=", "completed")
+      .orderBy("id", "desc")
+      .executeTakeFirstOrThrow();
+    const file = join(running.backupsDir, copy.storage_key);
+    const whole = await readFile(file);
+    const flipped = Buffer.from(whole);
+    flipped[whole.length >> 1] = (flipped[whole.length >> 1] ?? 0) ^ 4;
+    await writeFile(file, flipped);
+    const { body } = await running.call("POST", of("/drills"));
+    await writeFile(file, whole);
+    assert.equal(body["status"], "failed", JSON.stringify(body));
+    assert.ok((await troubledDrills(db)).some(({ subject }) => subject.endsWith(`/${project.slug}`)));
+    assert.equal((await running.call("POST", of("/drills"))).body["status"], "passed");
+    assert.deepEqual(await troubledDrills(db), []);
   });
 
   it("leaves a gap by name where the log could not be kept, and is restorable again after it", async () => {

@@ -136,6 +136,12 @@ export function dataRows(subject: () => Subject): void {
     const restored = await subject().expect(200, "GET", `${item}?limit=1&database=${body.database}`);
     assert.equal(restored.body.total, firstItems);
     await subject().expect(204, "DELETE", `/v1/projects/shop/database/restored/${body.database}`);
+    const drill = await subject().expect(201, "POST", "/v1/projects/shop/drills", { as: "member" });
+    assert.equal(drill.body.status, "passed", drill.text);
+    assert.ok(drill.body.evidence.tables.some(({ table }: Json) => table === "public.item"));
+    const { drills } = (await subject().expect(200, "GET", "/v1/projects/shop/drills")).body;
+    const shown = await subject().expect(200, "GET", `/v1/projects/shop/drills/${drills[0].id}`);
+    assert.deepEqual(shown.body, drill.body);
     const off = await subject().expect(200, "PATCH", path, { body: { enabled: false } });
     assert.equal(off.body.status, "off");
     await subject().expect(200, "PATCH", path, { body: { enabled: true } });

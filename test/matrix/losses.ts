@@ -57,6 +57,7 @@ export const losses: Readonly<Record<string, Loss>> = {
   "backups.create": { adds: "a backup; refused where an earlier one would be deleted for it" },
   "backups.restore": "asks",
   "backups.set_archive": "asks",
+  "backups.run_drill": { adds: "the result of a drill" },
   "backups.verify": { adds: "the result of a verification" },
   "backups.promote": "asks",
   "backups.drop": "asks",

@@ -116,8 +116,10 @@ const positionQuery = `SELECT now() AS at, ${number("pg_current_wal_flush_lsn()"
 
 const dropSlot = "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = $1";
 
+type Asked = Omit<LogPosition, "end" | "kept_from"> & { end: string; kept_from: string | null };
+
 async function askPosition(client: Client): Promise<LogPosition> {
-  const { rows } = await client.query<{ at: Date; end: string; kept_from: string | null } & LogShape>(positionQuery);
+  const { rows } = await client.query<Asked>(positionQuery);
   const row = rows[0] as (typeof rows)[number];
   if (row.kept_from !== null) return { ...row, end: Number(row.end), kept_from: Number(row.kept_from) };
   await client.query(dropSlot, [slot]);

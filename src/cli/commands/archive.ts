@@ -5,10 +5,11 @@ import type { Answer } from "../../contract/client.ts";
 import { addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { paintStatus, type Paint } from "../render/paint.ts";
-import { facts } from "../render/table.ts";
-import { actCommand, rowCommand } from "../row-commands.ts";
+import { facts, table } from "../render/table.ts";
+import { duration, oneLine, relativeTime } from "../render/text.ts";
+import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
 
-/** Adds `berth backups archive`: which moments of the database can be restored. */
+/** Adds `berth backups archive`, which moments of the database can be restored, and the commands of drills. */
 export function addArchive(backups: Command, ctx: CliContext): void {
   const archive = addGroup(backups, "archive", "Show and set which moments of the database can be restored");
   rowCommand(archive, ctx, {
@@ -40,6 +41,61 @@ export function addArchive(backups: Command, ctx: CliContext): void {
     }),
     text: describe,
   });
+  addDrills(backups, ctx);
+}
+
+function addDrills(backups: Command, ctx: CliContext): void {
+  listCommand(backups, ctx, {
+    row: "backups.drills",
+    usage: "drills",
+    summary: "List the newest 100 drills: trial restores from the archive, each night and on request",
+    examples: ["berth backups drills", "berth backups drills -p demo --json"],
+    items: ({ drills }) => drills,
+    columns: {
+      ID: ({ id }) => id,
+      STATUS: ({ status }, paint) => paintStatus(paint, status),
+      BY: ({ origin }) => origin,
+      CREATED: ({ created_at }) => relativeTime(created_at),
+      TOOK: ({ created_at, finished_at }) => (finished_at === null ? "" : duration(created_at, finished_at)),
+      NOTE: ({ problem }) => (problem === null ? "" : oneLine(problem, 60)),
+    },
+    empty: "There were no drills yet: `berth backups drill` runs one.",
+  });
+  rowCommand(backups, ctx, {
+    row: "backups.run_drill",
+    usage: "drill",
+    summary: "Restore the database from its archive, read every row, compare each table with the live one, and drop it",
+    examples: ["berth backups drill", "berth backups drill -p demo --json > evidence.json"],
+    progress: ({ words: { slug } }) => `Restoring ${slug} from its archive`,
+    text: describeDrill,
+  });
+  rowCommand(backups, ctx, {
+    row: "backups.drill",
+    usage: "evidence <drill>",
+    summary: "Show what a drill restored, from which files, and each table's rows",
+    examples: ["berth backups evidence bop_06bq… --json > evidence.json"],
+    text: describeDrill,
+  });
+}
+
+function describeDrill({ id, status, problem, sha256, evidence }: Answer<"backups.drill">, paint: Paint): string {
+  const text = facts(paint, [
+    ["drill", id],
+    ["status", paintStatus(paint, status)],
+    ["because", problem],
+    ["asked for", evidence?.asked_for ?? null],
+    ["reached", evidence?.reached ?? null],
+    ["copy", evidence === null ? null : `${evidence.copy.key} in ${evidence.storage}`],
+    ["log", evidence === null ? null : `${counted(evidence.log.segments, "segment")} from ${evidence.log.first}`],
+    ["evidence", sha256 === null ? null : `SHA-256 ${sha256}`],
+  ]);
+  if (evidence === null) return text;
+  const rows = evidence.tables.map(({ table: name, rows: restored, live_rows: live }) => [
+    oneLine(name, 80),
+    String(restored),
+    live === null ? "was being written" : String(live),
+  ]);
+  return `${text}\n\n${table(paint, ["TABLE", "RESTORED", "LIVE"], rows, "The database has no tables.")}`;
 }
 
 function describe(archive: Answer<"backups.archive">, paint: Paint): string {

@@ -29,6 +29,7 @@ const tones: Record<string, readonly [Tone, string]> = {
   succeeded: ["ok", "Succeeded"],
   cancelled: ["off", "Cancelled"],
   healthy: ["ok", "Healthy"],
+  passed: ["ok", "Passed"],
   behind: ["warn", "Behind"],
   unavailable: ["off", "Unavailable"],
   timed_out: ["bad", "Timed out"],

@@ -39,6 +39,7 @@ const kinds: Readonly<Record<string, EntryKind>> = {
   backup: "backup",
   restore: "backup",
   verification: "backup",
+  drill: "backup",
   token: "access",
   ssh_key: "access",
   webhook: "access",
@@ -98,7 +99,10 @@ const named = (detail: EntryRow["detail"]) => (typeof detail["name"] === "string
 const because = ({ detail }: Telling) => (typeof detail["reason"] === "string" ? `: ${detail["reason"]}` : "");
 const buildOf = ({ build_number: number }: Telling) => (number === null ? "" : `: build ${number}`);
 /** Backups have no number: people know them by their time. */
-const backupOf = ({ backup_at: at }: Telling) => (at === null ? "a backup" : `the backup of ${minuteOf(at)}`);
+const backupOf = ({ backup_at: at, detail }: Telling) => {
+  if (at !== null) return `the backup of ${minuteOf(at)}`;
+  return typeof detail["restore_to"] === "string" ? `the state of ${minuteOf(detail["restore_to"])}` : "a backup";
+};
 const minuteOf = (at: string) => `${at.slice(0, 16).replace("T", " ")} UTC`;
 const approvalOf = ({ target, detail }: Telling) => word(detail["request"] ?? target);
 const short = (commit: unknown) => word(commit).slice(0, 8);
@@ -126,6 +130,10 @@ const sentences: Readonly<Record<string, (row: Telling) => string>> = {
   "restore.completed": (row) => `Restore of ${backupOf(row)} completed`,
   "restore.failed": (row) => `Restore of ${backupOf(row)} failed`,
   "verification.completed": (row) => `Verification of ${backupOf(row)} completed`,
+  "drill.requested": () => "Drill requested",
+  "drill.completed": () => "Drill completed",
+  "drill.failed": () => "Drill failed",
+  "database.archive_set": ({ target }) => `The database's archive turned ${word(target)}`,
   "verification.failed": (row) => `Verification of ${backupOf(row)} failed`,
   "approval.requested": (row) => `Approval requested: ${approvalOf(row)}`,
   "approval.approved": (row) => `Approved: ${approvalOf(row)}`,

@@ -64,6 +64,15 @@ export {
 export { needsCopy, oldCopies, outsideText, recoveryOf, windowsOf, type Recovery } from "./archive-rules.ts";
 export { ownServer } from "./archive.ts";
 export {
+  deleteOldDrills,
+  drillStates,
+  endDrill,
+  failDrill,
+  requestDrill,
+  troubledDrills,
+  type Evidence,
+} from "./drills.ts";
+export {
   ArchiveDamaged,
   checkArchive,
   openChecked,

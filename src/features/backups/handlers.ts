@@ -19,6 +19,7 @@ import { markVariablesChanged } from "../env/env.ts";
 import { setArchived } from "./archive-queries.ts";
 import { outsideText } from "./archive-rules.ts";
 import { archiveOf, showArchive } from "./archive.ts";
+import { drillOf, drillsOf, requestDrill } from "./drills.ts";
 import { requestBackup, requestOperation, restorableBackup } from "./backups.ts";
 import { hasRunning, operationOf } from "./operations.ts";
 import {
@@ -113,6 +114,30 @@ export const backups: Handlers<"backups"> = {
     return showArchive(ctx);
   },
 
+  async drills(ctx) {
+    return { drills: await drillsOf(ctx.tx, ctx.project.key) };
+  },
+
+  async drill(ctx, { params }) {
+    return (await drillOf(ctx.tx, ctx.project.key, params.drill)) ?? ctx.fail("not_found");
+  },
+
+  async run_drill(ctx) {
+    await requireDatabase(ctx);
+    const { key } = ctx.project;
+    const { windows, isOpen } = await archiveOf(ctx.tx, key);
+    if (windows.length === 0 || !isOpen) return ctx.fail("target_outside_window", { error: outsideText([]) });
+    const asked = await requestDrill(ctx.tx, ctx.platform.wakeups, { ...key, origin: "manual" });
+    if (asked === undefined) return ctx.fail("operation_in_progress");
+    ctx.note({ target: asked.id });
+    return {
+      async outcome(signal) {
+        await ended(ctx, { id: asked.id, signal });
+        return (await drillOf(ctx.platform.db, key, asked.id)) ?? ctx.fail("not_found");
+      },
+    };
+  },
+
   async restored(ctx) {
     await requireDatabase(ctx);
     return { databases: [...(await restoredDatabases(ctx.tx, ctx.project.org_id, ctx.project.id))] };
@@ -187,7 +212,11 @@ const stillUsed = {
   hint: "Check the project's deployments. If the restart failed, fix the application and deploy it.",
 };
 
-type DatabaseContext = Context<"backups.create"> | Context<"backups.restore"> | Context<"backups.restored">;
+type DatabaseContext =
+  | Context<"backups.create">
+  | Context<"backups.run_drill">
+  | Context<"backups.restore">
+  | Context<"backups.restored">;
 
 async function requireDatabase(ctx: DatabaseContext): Promise<void> {
   const row = await databaseOf(ctx.tx, ctx.project.org_id, ctx.project.id);
@@ -248,7 +277,7 @@ async function restoreMoment(ctx: Context<"backups.restore">, at: Date) {
   const wanted = { ...ctx.project.key, backup_id: null, kind: "restore", restore_to: shows } as const;
   const asked = await requestOperation(ctx.tx, ctx.platform.wakeups, wanted);
   if (asked === undefined) return ctx.fail("operation_in_progress");
-  ctx.note({ target: shows, detail: { taken_at: shows } });
+  ctx.note({ target: shows, detail: { taken_at: shows, restore_to: shows } });
   return { outcome: (signal: AbortSignal) => restored(ctx, { id: asked.id, signal }, { shows }) };
 }
 

@@ -1,6 +1,7 @@
 import {
   confirmChains,
   copiesOf,
+  deleteOldDrills,
   needsCopy,
   openChains,
   ownServer,
@@ -59,6 +60,7 @@ export function archivesTask(platform: Platform): Task {
         settled.clear();
         for (const row of rows) await applyArchiveRetention(platform, row);
         await deleteExpiredChains(platform);
+        await deleteOldDrills(db);
       }
       return { detail: `${wanted.length} archived, ${idle.length} idle` };
     },

@@ -2,6 +2,7 @@ import {
   beyondLimit,
   dailyStates,
   deleteExpired,
+  drillStates,
   droppedDatabases,
   endedBackups,
   endedFinals,
@@ -17,12 +18,14 @@ import {
   markPurgedPieces,
   namesInUse,
   requestDailyBackup,
+  requestDrill,
   scratchPrefix,
   unusedPieces,
+  type BackupWindow,
 } from "../../features/backups/backups.ts";
 import { databaseOf, specOf, wantedDatabases } from "../../features/database/database.ts";
 import { isOfPlatformBackup } from "../../features/platform/platform.ts";
-import type { ProjectKey } from "../../features/projects/projects.ts";
+import { lockProject, type ProjectKey } from "../../features/projects/projects.ts";
 import { provenTime } from "../../store/proven-time.ts";
 import type { Platform } from "../platform.ts";
 
@@ -36,7 +39,18 @@ export async function requestDueBackups(platform: Platform): Promise<number> {
     const wanted = { org_id, project_id, content, since, now };
     await platform.db.transaction().execute((tx) => requestDailyBackup(tx, platform.wakeups, wanted));
   }
+  await requestDueDrills(platform, window, now);
   return due.length;
+}
+
+/** Requests the day's drills, half a day after the backups. */
+async function requestDueDrills({ db, wakeups }: Platform, window: BackupWindow, now: Date): Promise<void> {
+  const later = { ...window, startHour: (window.startHour + 12) % 24 };
+  for (const state of (await drillStates(db)).filter((each) => isDue(each, later, now)))
+    await db.transaction().execute(async (tx) => {
+      await lockProject(tx, state);
+      await requestDrill(tx, wakeups, { ...state, origin: "daily" });
+    });
 }
 
 export async function dropUnwanted(platform: Platform): Promise<void> {

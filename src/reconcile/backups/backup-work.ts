@@ -222,13 +222,13 @@ async function end({ platform, operation, lease }: Work, { atEnd }: Job, { probl
     if (problem !== null && kind === "backup") await failBackup(tx, operation, problem);
     await write?.(tx);
     await atEnd?.(tx);
-    const action = `${{ backup: "backup", restore: "restore", verify: "verification" }[kind]}.${problem === null ? "completed" : "failed"}`;
+    const verb = problem === null ? "completed" : "failed";
+    const drilled = { backup: "backup", restore: "restore", verify: "drill" } as const;
+    const noun = restore_to === null ? { ...drilled, verify: "verification" }[kind] : drilled[kind];
     await recordEvent(tx, {
-      org_id,
-      project_id,
-      action,
-      target: restore_to === null ? backup_id : operation.database_name,
-      detail: problem === null ? {} : { code: problem.code },
+      ...{ org_id, project_id, action: `${noun}.${verb}` },
+      target: restore_to === null ? backup_id : kind === "verify" ? operation.id : operation.database_name,
+      detail: { ...(problem === null ? {} : { code: problem.code }), ...(restore_to === null ? {} : { restore_to }) },
     });
     await platform.wakeups.send(tx, "outcomes", operation.id);
   });

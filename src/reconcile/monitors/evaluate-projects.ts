@@ -282,13 +282,22 @@ export function evaluateWebhooks(givenUp: readonly GivenUpWebhook[]): readonly F
   return listed(bad, { ok: "No webhook was switched off.", bad: "Webhooks that were switched off" });
 }
 
-/** Lists databases whose log is not being stored. On the operator's own server that is so by choice. */
-export function evaluateArchives(troubled: readonly { readonly subject: string; readonly problem: string }[]) {
-  const bad = troubled
+type Troubled = readonly { readonly subject: string; readonly problem: string }[];
+
+/** Lists databases whose log is not being stored, and whose newest drill did not pass. On the operator's own server there is neither. */
+export function evaluateArchives(archives: Troubled, drills: Troubled): readonly Finding[] {
+  const behind = archives
     .filter(({ problem }) => problem !== ownServer)
     .map(({ subject, problem }): Finding => ({
       ...{ subject, status: "warn", detail: problem },
       hint: "Until it is stored again, a lost disk loses what the database wrote since. `berth backups archive` shows since when.",
     }));
-  return listed(bad, { ok: "The log of every database is stored.", bad: "Databases whose log is not being stored" });
+  const broken = drills.map(({ subject, problem }): Finding => ({
+    ...{ subject, status: "fail", detail: `The newest trial restore from the archive did not pass. ${problem}` },
+    hint: "`berth backups drills` shows them. Make a backup now: `berth backups create`.",
+  }));
+  return listed([...broken, ...behind.filter(({ subject }) => drills.every((each) => each.subject !== subject))], {
+    ok: "The log of every database is stored, and every trial restore passed.",
+    bad: "Databases whose archive has a problem",
+  });
 }

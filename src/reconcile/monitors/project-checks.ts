@@ -1,5 +1,5 @@
 import { limits } from "../../contract/limits.ts";
-import { troubledArchives } from "../../features/backups/backups.ts";
+import { troubledArchives, troubledDrills } from "../../features/backups/backups.ts";
 import { specOf, wantedDatabases, type DatabaseRow } from "../../features/database/database.ts";
 import {
   backupAges,
@@ -100,7 +100,7 @@ function dataChecks(platform: Platform): readonly Check[] {
       scope,
       patience: { warnMs: 15 * minuteMs, failMs: 0 },
       everyMs: minuteMs,
-      look: async () => evaluateArchives(await troubledArchives(db)),
+      look: async () => evaluateArchives(await troubledArchives(db), await troubledDrills(db)),
     },
     {
       name: "data_folder",

@@ -29,12 +29,15 @@ export function Moments({ slug }: { readonly slug: string }) {
       <View of={archive}>
         {(data) => (
           <>
-            <dl className="grid grid-cols-2 gap-4 rounded-md border border-line p-4 sm:grid-cols-4">
+            <dl className="grid grid-cols-2 gap-4 rounded-md border border-line p-4 sm:grid-cols-5">
               <Fact label="Status">
                 <State of={data.status} />
               </Fact>
               <Fact label="From">{ago(data.windows[0]?.from)}</Fact>
               <Fact label="To">{ago(data.windows.at(-1)?.to)}</Fact>
+              <Fact label="Last drill">
+                <LastDrill slug={slug} />
+              </Fact>
               <Fact label="Stored">{bytes(data.stored_bytes)}</Fact>
             </dl>
             {data.windows.length > 0 && <Line slug={slug} archive={data} onPick={setAt} />}
@@ -73,6 +76,17 @@ export function Moments({ slug }: { readonly slug: string }) {
 }
 
 const ago = (at: string | undefined) => (at === undefined ? "–" : <Ago at={at} />);
+
+/** When the database was last restored from its archive to try it, and how that went. */
+function LastDrill({ slug }: { readonly slug: string }) {
+  const [last] = useCall("backups.drills", { params: { slug } }).data?.drills ?? [];
+  if (last === undefined) return "none yet";
+  return (
+    <span title={last.problem ?? undefined}>
+      <State of={last.status} /> <Ago at={last.created_at} />
+    </span>
+  );
+}
 
 interface LineProps {
   readonly slug: string;

@@ -1,0 +1,126 @@
+import { createHash } from "node:crypto";
+import {
+  chainsOf,
+  copiesOf,
+  liveNameAt,
+  openChecked,
+  outsideText,
+  recoveryOf,
+  windowsOf,
+  type ArchiveChain,
+  type ArchiveCopy,
+  type Problem,
+  type Recovery,
+} from "../../features/backups/backups.ts";
+import type { DatabaseRow } from "../../features/database/database.ts";
+import {
+  DatabaseWorkFailed,
+  segmentName,
+  type DatabaseHistory,
+  type DatabaseSpec,
+  type RecoveredInstance,
+} from "../../ports/postgres-host.ts";
+import { StorageFull, type Storage } from "../../ports/storage.ts";
+import type { Work } from "../backups/backup-job.ts";
+import type { Platform } from "../platform.ts";
+import { storeLog } from "./store-log.ts";
+import { readLog } from "./stored-log.ts";
+
+/** A claimed operation that recovers a database's instance as it was at a moment. */
+export interface MomentWork extends Work {
+  readonly row: DatabaseRow;
+  readonly spec: DatabaseSpec;
+  readonly history: DatabaseHistory;
+  readonly at: Date;
+  /** The new database, if one is made. */
+  readonly name: string;
+}
+
+/** A recovered instance, and what it was recovered from. */
+export interface Recovered {
+  readonly recovered: RecoveredInstance;
+  /** The name of the database that was live then. */
+  readonly live: string;
+  readonly chain: ArchiveChain;
+  readonly copy: { readonly key: string; readonly sha256: string; readonly made_at: string };
+  /** Returns which log was applied, and the checksum of its bytes. */
+  readonly log: () => { readonly first: string; readonly segments: number; readonly sha256: string };
+}
+
+/** Recovers the instance from the archive, or returns why there is no such moment. */
+export async function recoverMoment(work: MomentWork): Promise<Recovered | { readonly problem: Problem }> {
+  const { platform, operation, spec, history, at, signal } = work;
+  const found = await find(work);
+  if (found === undefined) return { problem: await outside(work) };
+  const { base, chain } = found;
+  const storage = platform.ports.storages.named[chain.storage];
+  if (storage === undefined)
+    throw new DatabaseWorkFailed("missing", `It is in the storage "${chain.storage}", which is not configured.`);
+  await requireRoomToRecover(work, found);
+  const start = base.start_position ?? 0;
+  const log = counting(readLog(storage, { ...found, start }, signal));
+  const recovered = await history.recover(spec, {
+    archive: await openChecked(fileOf(work, storage, base)),
+    ...{ backup_label: base.backup_label ?? "", segment_bytes: chain.segment_bytes },
+    ...{ segments: log.segments, until: at, signal },
+  });
+  const live = await liveNameAt(platform.db, operation, at, spec.database_name);
+  if (!(await recovered.listDatabases()).includes(live))
+    throw new DatabaseWorkFailed("refused", `The database ${live} did not exist at that moment.`);
+  const copy = { key: base.storage_key, sha256: base.sha256 ?? "", made_at: base.restorable_from ?? base.created_at };
+  return { recovered, live, chain, copy, log: () => ({ first: segmentName(chain, start), ...log.sum() }) };
+}
+
+function counting(given: AsyncIterable<{ name: string; content: Buffer }>) {
+  const digest = createHash("sha256");
+  let segments = 0;
+  const all = (async function* () {
+    for await (const segment of given) {
+      digest.update(segment.content);
+      segments += 1;
+      yield segment;
+    }
+  })();
+  return { segments: all, sum: () => ({ segments, sha256: digest.copy().digest("hex") }) };
+}
+
+/** Throws `StorageFull` when the data folder has no room for the copy, its log and the new database. */
+async function requireRoomToRecover({ platform, spec }: MomentWork, { base, end }: Found): Promise<void> {
+  const seen = await platform.ports.postgresHost.observe(spec);
+  const bytes = 2 * (seen.state === "running" ? seen.size_bytes : 0) + end - (base.start_position ?? 0);
+  const { available_bytes } = await platform.ports.dataDisk.observe();
+  if (available_bytes < bytes) throw new StorageFull();
+}
+
+type Found = Recovery<ArchiveChain, ArchiveCopy>;
+
+async function find({ platform, operation, row, history, at }: MomentWork) {
+  const chains = await chainsOf(platform.db, operation);
+  const newest = chains.at(-1);
+  // The last seconds are still on their way, unless the database is away.
+  if (!newest?.stored_until || Date.parse(newest.stored_until) < at.getTime())
+    await storeLog(platform, row, history).catch((error: unknown) =>
+      platform.log.warn({ error: (error as Error).message }, "the newest log could not be stored before a restore"),
+    );
+  const stored = await chainsOf(platform.db, operation);
+  return recoveryOf(stored, await copiesOfAll(platform, stored), at);
+}
+
+const copiesOfAll = ({ db }: Platform, chains: readonly ArchiveChain[]) =>
+  copiesOf(
+    db,
+    chains.map(({ id }) => id),
+  );
+
+async function outside({ platform, operation }: MomentWork) {
+  const chains = await chainsOf(platform.db, operation);
+  return {
+    code: "target_outside_window" as const,
+    summary: outsideText(windowsOf(chains, await copiesOfAll(platform, chains))),
+  };
+}
+
+function fileOf({ progress, signal }: MomentWork, storage: Storage, { storage_key: key, sha256 }: ArchiveCopy) {
+  const onBytes = (bytes_done: number) => progress.tell({ bytes_done });
+  return { storage, key, sha256: sha256 ?? "", signal, onBytes };
+}
