@@ -8,7 +8,7 @@ import { createZstdDecompress } from "node:zlib";
 import { compare, valid } from "semver";
 import { extract } from "tar";
 import { ownFolder } from "../../kit/own-version.ts";
-import type { Installation } from "./installation.ts";
+import { installedVersions, type Installation } from "./installation.ts";
 
 /** A release as its signed list names it. */
 interface Listed {
@@ -23,14 +23,17 @@ const listTimeoutMs = 30_000;
 const archiveTimeoutMs = 30 * 60_000;
 
 /**
- * Installs a release beside the others and returns its version. `source` is a version at `standard` (BERTH_RELEASE_URL), the address or
- * folder of a release, an archive beside its signed list, or null for the newest at `standard`. Idempotent.
+ * Installs a release beside the others and returns its version. `source` is a version that is installed or at `standard`
+ * (BERTH_RELEASE_URL), the address or folder of a release, an archive beside its signed list, or null for the newest at `standard`.
+ * Idempotent.
  */
 export async function fetchRelease(
   installation: Installation,
   source: string | null,
   standard: string | null,
 ): Promise<string> {
+  // The way back must not depend on what still serves releases.
+  if (source !== null && installedVersions(installation).includes(source)) return source;
   const { place, named } = placeOf(source, standard);
   const listed = await newestRelease(place, named.version);
   const isNamed = named.archive === undefined || listed?.archive === named.archive;
