@@ -1,14 +1,24 @@
 // Drawn with other operation files: it starts whole platforms and loses one.
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { readConfig } from "../../src/daemon/config.ts";
 import { follow } from "../../src/daemon/recovery/restore-command.ts";
 import type { ListedBackup } from "../../src/features/platform/platform.ts";
-import { run, start, type ExecResult } from "../../src/kit/exec.ts";
+import { run, runOk, start, type ExecResult } from "../../src/kit/exec.ts";
 import { eventually } from "../support/eventually.ts";
 import { readTextOrEmpty } from "../../src/kit/whole-file.ts";
 import { notesApp } from "./apps.ts";
@@ -119,7 +129,14 @@ describe("a platform whose machine is lost", () => {
     const { dataDir } = await layGround();
     const [origin] = JSON.parse(readFileSync(join(backups, "platform/backups.json"), "utf8")) as ListedBackup[];
     await interrupt(dataDir);
-    const { stdout, stderr, exitCode } = await restore({ BERTH_DATA: dataDir }, backups, key);
+    // As on a medium that cannot be written.
+    const copy = join(safe, "read-only");
+    cpSync(backups, copy, { recursive: true });
+    const setMode = (mode: string) => runOk({ file: "chmod", args: ["--recursive", mode, copy] });
+    await setMode("a-w");
+    const { stdout, stderr, exitCode } = await restore({ BERTH_DATA: dataDir }, copy, key);
+    await setMode("u+w");
+    assert.ok(statSync(join(dataDir, "backups/platform")).mode & 0o200, "later backups can be stored");
     assert.equal(exitCode, 0, stderr);
     assert.match(stdout, /main\/notes: database, as of .*\n/);
     assert.match(stdout, /main\/young: database, as of .*\n/);
@@ -139,8 +156,11 @@ describe("a platform whose machine is lost", () => {
     const args = ["-c", header, "ls-remote", `${platform.api}/git/main/notes.git`, "refs/heads/main"];
     assert.equal((await run({ file: "git", args })).stdout.split("\t")[0], commit);
     await backUp(platform);
-    const kept = JSON.parse(readFileSync(join(dataDir, "backups/platform/backups.json"), "utf8")) as ListedBackup[];
-    assert.equal(kept.length, 2);
+    const list = join(dataDir, "backups/platform/backups.json");
+    const kept = await eventually(() => {
+      const listed = JSON.parse(readFileSync(list, "utf8")) as ListedBackup[];
+      return listed.length > 1 && listed;
+    }, "the storage lists the newer one");
     assert.deepEqual(kept[1], origin, "it keeps the backup that it came from");
     assert.ok(existsSync(join(dataDir, "backups", origin?.storage_key ?? "")));
   });

@@ -7,6 +7,7 @@ import { after, before, test } from "node:test";
 import { generateX25519Identity } from "age-encryption";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
 import { testFolder } from "../../../test/support/test-folder.ts";
+import { pathsIn } from "../config.ts";
 import { findPostgres } from "../setup/find-program.ts";
 import { run } from "../../kit/exec.ts";
 import {
@@ -15,6 +16,7 @@ import {
   partsIn,
   unpackPlatform,
 } from "../../adapters/platform-archive-age/age-platform-archive.ts";
+import { keptFiles } from "./kept-files.ts";
 import { ensureRecoveryKey, readIdentity } from "../../adapters/platform-archive-age/recovery-key.ts";
 
 const root = testFolder("platform-archive");
@@ -122,4 +124,31 @@ test("a recovery key stays: its recipient comes back from the identity or from t
   writeFileSync(key.identity, identity);
   writeFileSync(join(root, "none"), "nothing\n");
   assert.throws(() => readIdentity(join(root, "none")), /holds no recovery key/);
+});
+
+/** Where a restored platform has each part of its data folder from. The compiler asks for a new one: what is made again holds nothing that counts. */
+const origins: Readonly<
+  Record<keyof ReturnType<typeof pathsIn>, "file" | "dump" | "bundle" | "project" | "made again">
+> = {
+  ...{ adminToken: "file", keyFile: "file", recoveryRecipient: "file", hostKey: "file" },
+  ...{ ownPostgres: "dump", repositories: "bundle", databases: "project", storage: "project", backups: "project" },
+  // The key that opens the backup comes from elsewhere.
+  recoveryKey: "made again",
+  ...{ lock: "made again", packing: "made again", restoring: "made again", standby: "made again" },
+  ...{ controlCopies: "made again", upgrade: "made again", git: "made again", releases: "made again" },
+  ...{ builds: "made again", caches: "made again", compiledCode: "made again", dashboard: "made again" },
+  ...{ runtime: "made again", containers: "made again", buildEngine: "made again", outbox: "made again" },
+  ...{ sandbox: "made again", edge: "made again", haproxy: "made again", logs: "made again" },
+};
+
+test("a backup keeps the files that come from it", () => {
+  const paths = pathsIn("/data");
+  const wanted = Object.entries(origins).flatMap(([part, origin]) =>
+    origin === "file" ? [paths[part as keyof typeof paths]] : [],
+  );
+  const kept = Object.values(keptFiles({ dataDir: "/data", keyFile: null }));
+  assert.deepEqual(
+    wanted.filter((path) => !kept.includes(path)),
+    [],
+  );
 });

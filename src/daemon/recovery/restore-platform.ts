@@ -79,7 +79,7 @@ export async function restoreHeld(
     requireOwnKey(config);
     await mkdir(paths.restoring, { recursive: true });
     await clear(config);
-    if (copy !== null) await runOk({ file: "cp", args: ["--archive", "--reflink=auto", "--", copy, paths.backups] });
+    if (copy !== null) await runOk({ file: "cp", args: [...copying, "--", copy, paths.backups] });
     for (const [name, path] of Object.entries(keptFiles(config))) await place(join(partsIn(folder).files, name), path);
     const own = { ...opened, taken_at: manifest.taken_at, version: manifest.version };
     const parts = await fill(config, own, say);
@@ -93,6 +93,9 @@ export async function restoreHeld(
     await rm(folder, { recursive: true, force: true });
   }
 }
+
+// A copy may belong to somebody else, or be on a medium that cannot be written.
+const copying = ["--recursive", "--no-preserve=mode,ownership", "--reflink=auto"];
 
 /** What a data folder holds before its first start. */
 const harmless = new Set(["berthd.lock", "platform-backup", "toolchain", "compiled-code", "haproxy", "lost+found"]);
