@@ -8,8 +8,10 @@ import {
   mkdtempSync,
   createReadStream,
   readFileSync,
+  readdirSync,
   readlinkSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
@@ -77,7 +79,9 @@ before(async () => {
     BERTH_NODE: process.execPath,
   };
   ground = await layGround(settings);
-  await startDetached({ file: join(prefix, "bin/berthd"), args: ["start"] }, join(folder, "log"), { env: ground.env });
+  // Whatever the shell hides from others, users of applications read the program's files.
+  const starter = ["-c", 'umask 077; exec "$0" start', join(prefix, "bin/berthd")];
+  await startDetached({ file: "/bin/sh", args: starter }, join(folder, "log"), { env: ground.env });
   await eventually(() => askReady(ground.api), "the platform is ready");
   token = readFileSync(join(ground.dataDir, "admin-token"), "utf8").trim();
   const app = await createApp({ api: ground.api, token, call }, "shop", liveApp({ version: "shop" }));
@@ -119,6 +123,8 @@ const killedAfter = ["requested", "fetched", "checked", "copied", "switching", "
 test("killed after each step, an upgrade goes on by itself; applications keep their processes", async () => {
   const replica = (await ask(ground.ports.edge, "shop", "/replica")).body;
   const traffic = startTraffic(ground.ports.edge, ["shop"], 20);
+  // As a process leaves it that is killed while it fetches.
+  mkdirSync(join(prefix, "versions/.install.upgrade/tree"), { recursive: true });
   const killing = killAfterSteps(killedAfter);
   const { upgrade, version, installed } = await upgradeTo("0.2.0");
   const answers = await traffic.stop();
@@ -129,6 +135,12 @@ test("killed after each step, an upgrade goes on by itself; applications keep th
     [],
   );
   assert.equal((await ask(ground.ports.edge, "shop", "/replica")).body, replica);
+  assert.deepEqual(
+    readdirSync(join(prefix, "versions")).filter((name) => name.startsWith(".")),
+    [],
+    "nothing unfinished is left",
+  );
+  assert.equal(statSync(join(prefix, "versions/0.2.0/bin/berthd")).mode & 0o777, 0o755);
   const current = new Map(installed.map((each) => [each.version, each.current]));
   assert.deepEqual([current.get("0.1.0"), current.get("0.2.0")], [false, true]);
   assert.ok(

@@ -1,12 +1,13 @@
 import { createHash, verify } from "node:crypto";
 import { createReadStream, createWriteStream, existsSync } from "node:fs";
-import { mkdir, mkdtemp, readFile, rename, rm, statfs, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, rm, statfs, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createZstdDecompress } from "node:zlib";
 import { compare, valid } from "semver";
 import { extract } from "tar";
+import { runOk } from "../../kit/exec.ts";
 import { ownFolder } from "../../kit/own-version.ts";
 import { installedVersions, type Installation } from "./installation.ts";
 
@@ -43,10 +44,13 @@ export async function fetchRelease(
   const installed = await readFile(join(target, ".sha256"), "utf8").catch(() => "");
   if (installed.trim() === listed.sha256) return listed.version;
   if (existsSync(target)) throw new Error(`${target} holds another build of ${listed.version}.`);
+  // One upgrade runs at a time, so this is what an interrupted one left.
+  const scratch = join(installation.versions, ".install.upgrade");
+  await rm(scratch, { recursive: true, force: true });
   const { bavail, bsize } = await statfs(installation.versions);
   if (bavail * bsize < neededBytes) throw new Error(`The disk of ${installation.versions} has less than 400 MiB free.`);
-  const scratch = await mkdtemp(join(installation.versions, ".install."));
   try {
+    await mkdir(scratch, { mode: 0o700 });
     await unpack(await download(place, listed, scratch), listed, scratch);
     await writeFile(join(scratch, "tree/.sha256"), `${listed.sha256}\n`);
     await rename(join(scratch, "tree"), target);
@@ -119,12 +123,10 @@ async function unpack(file: string, { sha256, archive }: Listed, scratch: string
       yield chunk;
     }
   };
-  await mkdir(join(scratch, "tree"));
-  await pipeline(
-    createReadStream(file),
-    hashed,
-    createZstdDecompress(),
-    extract({ cwd: join(scratch, "tree"), strip: 1 }),
-  );
+  const cwd = join(scratch, "tree");
+  await mkdir(cwd);
+  await pipeline(createReadStream(file), hashed, createZstdDecompress(), extract({ cwd, strip: 1 }));
   if (hash.digest("hex") !== sha256) throw new Error(`${archive} does not have the checksum that SHA256SUMS names.`);
+  // Whatever this process's umask is, users of applications read these files.
+  await runOk({ file: "chmod", args: ["--recursive", "go=u-w", cwd] });
 }
