@@ -70,6 +70,12 @@ export function ownIdentity(): ProcessIdentity {
   return identify(process.pid) as ProcessIdentity;
 }
 
+/** Returns whether a process still runs a program or library whose file was replaced or removed, as by an update of its package. */
+export function runsReplacedFiles(pid: number): boolean {
+  // proc(5): address, permissions, offset, device, inode, path.
+  return /^\S+ r-x\S* \S+ \S+ \d+ +\/(?!dev\/|memfd:|SYSV).* \(deleted\)$/m.test(readProcessFile(pid, "maps"));
+}
+
 /** Formats an identity as one word, for a column or a file. */
 export function formatIdentity(identity: ProcessIdentity): string {
   return `${identity.boot_id}/${identity.pid}/${identity.start_time}`;
@@ -96,7 +102,7 @@ export function isKnownDead(word: string): boolean {
 /** Reads a file of proc(5) of one process; empty when the process has exited, or is hidden because it belongs to another user. */
 export function readProcessFile(
   pid: number,
-  file: "cmdline" | "environ" | "limits" | "stat" | "status" | `task/${number}/children`,
+  file: "cmdline" | "environ" | "limits" | "maps" | "stat" | "status" | `task/${number}/children`,
 ): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, "utf8");

@@ -230,7 +230,7 @@ class ControlledHaproxy implements HaproxyEdge {
     if (record === undefined || present === undefined) {
       if (record !== undefined) await haproxy.kill(record);
       await this.#start(table);
-    } else if (haproxy.isOutdated(record)) await this.#reload(record, table, record.size);
+    } else if (await haproxy.isOutdated(record)) await this.#reload(record, table, record.size);
     else {
       this.#current = record;
       await this.#changeOrRestart(haproxy, present, record, table);

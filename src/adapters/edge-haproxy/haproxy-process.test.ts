@@ -1,7 +1,7 @@
 // Drawn with other edge files: its rules are its own, and .ci/run shows them with every change.
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readFile, rm, rmdir, stat, writeFile } from "node:fs/promises";
+import { chmod, copyFile, mkdir, mkdtemp, readFile, rename, rm, rmdir, stat, writeFile } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { after, before, describe, test } from "node:test";
 import { freePort } from "../../../test/support/free-port.ts";
 import { run, start } from "../../kit/exec.ts";
 import { silentLog } from "../../kit/log.ts";
-import { isAlive, sendSignal } from "../../kit/processes.ts";
+import { isAlive, runsReplacedFiles, sendSignal } from "../../kit/processes.ts";
 import { makeCertificate, say, silenceSocket, Stage, startLoad, text } from "../../ports/edge-stage.suite.ts";
 import type { HaproxyEdgeOptions } from "./haproxy-edge-options.ts";
 import { createHaproxyEdge, type HaproxyEdge } from "./haproxy-edge.ts";
@@ -265,6 +265,35 @@ describe("HAProxy's process", { skip: withoutHaproxy }, () => {
     await stage.serve(routes);
     await stage.ask({ host: "count.test", agent: stage.newAgent() });
     assert.equal(await count(), 4);
+  });
+
+  test("an update of its package takes effect by a reload, unless the new program does not work", async (t) => {
+    const bin = await mkdtemp(join(tmpdir(), "berth-package-"));
+    const haproxyBin = join(bin, "haproxy");
+    await chmod(bin, 0o755);
+    const unpack = async (from: string) => {
+      await copyFile(from, `${haproxyBin}.dpkg-new`);
+      await rename(`${haproxyBin}.dpkg-new`, haproxyBin);
+    };
+    await unpack(testOptions.haproxyBin);
+    const make = () => createHaproxyEdge({ ...testOptions, stateDir: join(bin, "state"), haproxyBin });
+    let edge = make();
+    t.after(() => rm(bin, { recursive: true, force: true }));
+    t.after(() => edge.stop(0));
+    const look = async () => {
+      await edge.apply({ version: 1, routes: [], challenge: null });
+      const { identity } = readHaproxyRecord(join(bin, "state")) as HaproxyRecord;
+      return { master: identity.pid, isReplaced: runsReplacedFiles(identity.pid) };
+    };
+    const { master, isReplaced } = await look();
+    assert.equal(isReplaced, false);
+    await unpack(testOptions.haproxyBin);
+    assert.equal(runsReplacedFiles(master), true);
+    assert.deepEqual(await look(), { master, isReplaced: false });
+    await unpack("/bin/false");
+    edge.detach();
+    edge = make();
+    assert.deepEqual(await look(), { master, isReplaced: true });
   });
 
   test(

@@ -11,9 +11,9 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { awaitAnswer, readThreads } from "../../kit/await-answer.ts";
-import { startDetached } from "../../kit/exec.ts";
+import { run, startDetached } from "../../kit/exec.ts";
 import type { Log } from "../../kit/log.ts";
-import { identify, isAlive, sendSignal, type ProcessIdentity } from "../../kit/processes.ts";
+import { identify, isAlive, runsReplacedFiles, sendSignal, type ProcessIdentity } from "../../kit/processes.ts";
 import { readProcessTree } from "../../kit/process-tree.ts";
 import { removeRunFolder } from "../../kit/run-folder.ts";
 import { until } from "../../kit/until.ts";
@@ -53,6 +53,8 @@ const usuallyReadyWithinMs = 20_000;
 const starvedStartMs = 600_000;
 const reloadTries = 3;
 const reloadWithinMs = 10_000;
+/** How often a replaced HAProxy is tried that did not work, for example because its package is still being unpacked. */
+const tryReplacedEveryMs = 60_000;
 
 /** Starts, reloads, finds and stops HAProxy: a master process, its worker, and the workers that a reload replaced. */
 export class HaproxyProcess {
@@ -61,6 +63,7 @@ export class HaproxyProcess {
   readonly #stateDir: string;
   readonly #log: Log;
   readonly #logPath: string;
+  #triedAtMs = -tryReplacedEveryMs;
 
   constructor(settings: HaproxySettings, programs: HaproxyPrograms, stateDir: string, log: Log) {
     this.settings = settings;
@@ -76,9 +79,20 @@ export class HaproxyProcess {
     return record !== undefined && isAlive(record.identity) ? record : undefined;
   }
 
-  /** Returns whether the running HAProxy was configured with other settings than the current ones. */
-  isOutdated(record: HaproxyRecord): boolean {
-    return record.settings !== fingerprintOf(this.settings);
+  /**
+   * Returns whether a reload is due: the running HAProxy was configured with other settings than the current ones, or an update of a package
+   * has replaced its program or a library. The new program must accept the configuration, because a master that cannot start again ends.
+   */
+  async isOutdated({ settings, identity: { pid } }: HaproxyRecord): Promise<boolean> {
+    if (settings !== fingerprintOf(this.settings)) return true;
+    if (!runsReplacedFiles(pid) || performance.now() - this.#triedAtMs < tryReplacedEveryMs) return false;
+    this.#triedAtMs = performance.now();
+    const [file, ...args] = this.#command(["-c", "-f", this.path("haproxy.cfg")]);
+    const tried = await run({ file, args }, { timeoutMs: reloadWithinMs }).catch((error: Error) => error);
+    const isGood = !(tried instanceof Error) && tried.exitCode === 0;
+    if (isGood) this.#log.info({ pid }, "A file of HAProxy was replaced: it is reloaded.");
+    else this.#log.warn({ err: tried }, "A file of HAProxy was replaced and does not work: the one before goes on.");
+    return isGood;
   }
 
   path(name: string): string {
@@ -137,7 +151,7 @@ export class HaproxyProcess {
       "-f",
       this.path("haproxy.cfg"),
     ];
-    const [file, ...args] = [...(await this.#confinement()), this.#programs.haproxy, ...words] as [string, ...string[]];
+    const [file, ...args] = this.#command(words);
     writeFileSync(this.#logPath, "", { mode: 0o600 });
     const pid = await startDetached({ file, args }, this.#logPath);
     const identity = identify(pid);
@@ -271,18 +285,18 @@ export class HaproxyProcess {
   }
 
   /**
-   * For root: returns the setpriv command that switches the user before HAProxy's first instruction and leaves it a single capability,
+   * Returns HAProxy's command. For root, setpriv switches the user before its first instruction and leaves it a single capability,
    * listening on low ports.
    */
-  async #confinement(): Promise<string[]> {
-    const { setpriv, uid } = this.#programs;
-    if (uid === null) return [];
+  #command(words: readonly string[]): [string, ...string[]] {
+    const { haproxy, setpriv, uid } = this.#programs;
+    if (uid === null) return [haproxy, ...words];
     if (setpriv === null) throw new Error("HAProxy cannot run as a user of its own: setpriv (util-linux) is missing.");
     const identity = [`--reuid=${uid}`, `--regid=${uid}`, "--clear-groups"];
     const only = "-all,+net_bind_service";
     return [
-      ...[setpriv, ...identity, `--inh-caps=${only}`, `--ambient-caps=${only}`, `--bounding-set=${only}`],
-      ...["--no-new-privs", "--"],
+      ...([setpriv, ...identity, `--inh-caps=${only}`, `--ambient-caps=${only}`, `--bounding-set=${only}`] as const),
+      ...["--no-new-privs", "--", haproxy, ...words],
     ];
   }
 
