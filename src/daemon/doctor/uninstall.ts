@@ -60,8 +60,8 @@ export async function uninstall(config: Config, args: readonly string[], say: Sa
     rmSync(path, { recursive: true, force: true });
   if (goes.includes(config.dataDir)) removeEmpty(config.dataDir);
   // Folders that hold something else stay.
-  if (installation !== null)
-    for (const folder of [join(installation.prefix, "bin"), installation.prefix]) removeEmpty(folder);
+  const own = installation === null ? [] : [join(installation.prefix, "bin"), installation.prefix];
+  for (const folder of [...own, ...units.folders]) removeEmpty(folder);
   say(`Removed:\n${list(goes)}\nStays:\n${list(stays)}`);
 }
 

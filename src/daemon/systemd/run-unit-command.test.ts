@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { guardMs } from "../../../test/support/eventually.ts";
 import { run, runOk, systemPath } from "../../kit/exec.ts";
 import { unitNames } from "../../kit/tenant-group.ts";
-import { parseSettings, settingsText, unitTexts, type UnitPlan } from "./run-unit-command.ts";
+import { parseSettings, settingsText, unitTexts, unitsOf, type UnitPlan } from "./run-unit-command.ts";
 
 const plan: UnitPlan = {
   scope: "system",
@@ -121,4 +121,8 @@ test("the settings of the units are read as they were written, and as an operato
   const given = { BERTH_DOMAIN: "example.org", BERTH_MAIL_FROM: 'Berth "ops" \\ $1 `x` <a@example.org>' };
   assert.deepEqual(parseSettings(settingsText(null, given, {})), given);
   assert.deepEqual(parseSettings("# a comment\n BERTH_HOST=plain\nPATH=/bin\n"), { BERTH_HOST: "plain" });
+});
+
+test("a removal knows every folder that an installation may have made, inner ones first", () => {
+  assert.deepEqual(unitsOf({ isRoot: true }).folders, ["/etc/berth", "/etc/needrestart/conf.d", "/etc/needrestart"]);
 });

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { run, systemPath } from "../../kit/exec.ts";
 import { unitNames } from "../../kit/tenant-group.ts";
 import { readTextOrEmpty } from "../../kit/whole-file.ts";
@@ -111,13 +111,19 @@ export async function restartUnit(scope: UnitPlan["scope"]): Promise<void> {
 export interface Units {
   readonly files: readonly string[];
   readonly environmentFile: string;
+  /** Folders that were made where they were missing, inner ones first. */
+  readonly folders: readonly string[];
 }
 
 /** Returns what `berthd service install` has written for this user. */
 export function unitsOf({ isRoot }: Pick<Config, "isRoot">): Units {
   const place = placeIn(isRoot ? "system" : "user");
   const files = [...Object.values(unitNames).map((name) => join(place.unitFolder, name)), ...restartRules(place)];
-  return { files: files.filter((file) => existsSync(file)), environmentFile: place.environmentFile };
+  const { environmentFile } = place;
+  const folders = [environmentFile, ...restartRules(place), ...restartRules(place).map((file) => dirname(file))].map(
+    (file) => dirname(file),
+  );
+  return { files: files.filter((file) => existsSync(file)), environmentFile, folders };
 }
 
 /** Returns the settings of the installed units; empty when there are none. */
