@@ -199,11 +199,12 @@ unit='systemctl'
 $unit start berth || die "the service did not start: $unit status berth"
 token=${BERTH_DATA:-$home/.berth}/admin-token
 url=http://127.0.0.1:${BERTH_HTTP_PORT:-4000}
-say "Waiting for the first start, which installs what the machine lacks; watch it with: journalctl ${unit#systemctl} -u berth -f"
+watch="journalctl${unit#systemctl} -u berth -f"
+say "Waiting for the first start, which installs what the machine lacks; watch it with: $watch"
 tries=0
 until [ -f "$token" ] && link=$(BERTH_URL=$url BERTH_TOKEN=$(cat "$token") "$prefix/current/bin/berth" open --dashboard --no-browser 2>/dev/null); do
   tries=$((tries + 1))
-  [ "$tries" -lt 600 ] || die "it has not started after ten minutes: $unit status berth"
+  [ "$tries" -lt 600 ] || die "it has not started after ten minutes, and goes on: $watch. Once it runs, call this again for the link."
   sleep 1
 done
 say "Berth runs. Sign in, once and within 15 minutes: $link"
