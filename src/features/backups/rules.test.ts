@@ -22,6 +22,16 @@ function backup(daysAgo: number, more: Partial<KeptBackup> = {}): KeptBackup {
   };
 }
 
+test("an automatic backup was last due within the day before, in any window and at any time of the day", () => {
+  for (const window of [wholeDay, { startHour: 22, hours: 6 }, { startHour: 12, hours: 24 }, { startHour: 23, hours: 1 }])
+    for (let hour = 0; hour < 24; hour += 1)
+      for (let i = 0; i < 20; i += 1) {
+        const at = new Date(Date.UTC(2026, 0, 20, hour, 45));
+        const age = at.getTime() - lastDue(`prj_${i}`, window, at).getTime();
+        assert.ok(age >= 0 && age < day, `${window.startHour}+${window.hours} at ${hour}: ${age}`);
+      }
+});
+
 test("a project's moment comes once a day, and different projects have different ones", () => {
   const moments = Array.from({ length: 200 }, (_, i) => lastDue(`prj_${i}`, wholeDay, now).getTime());
   for (const moment of moments) assert.ok(moment <= now.getTime() && moment > now.getTime() - day);

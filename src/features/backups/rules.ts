@@ -19,7 +19,8 @@ const dayMs = 24 * 60 * minuteMs;
 /** Returns the latest time, up to now, at which the project's automatic backup was due; each project has its own minute of the day. */
 export function lastDue(projectId: string, window: BackupWindow, now: Date): Date {
   const spread = createHash("sha256").update(projectId).digest().readUInt32BE(0) % (window.hours * 60);
-  const ofDay = (window.startHour * 60 + spread) * minuteMs;
+  // A window may reach beyond midnight.
+  const ofDay = ((window.startHour * 60 + spread) * minuteMs) % dayMs;
   const midnight = Math.floor(now.getTime() / dayMs) * dayMs;
   const today = midnight + ofDay;
   return new Date(today <= now.getTime() ? today : today - dayMs);
