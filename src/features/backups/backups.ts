@@ -5,6 +5,7 @@ import type { Wakeups } from "../../store/wakeups.ts";
 import type { Reach } from "../../store/within.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 import { isPurged } from "../purges/purges.ts";
+import { insertDrill } from "./drills.ts";
 import { insertOperation, type NewOperation } from "./operations.ts";
 import { insertBackup, lockDaily, removeBackup, selectBackup, type NewBackup } from "./queries.ts";
 
@@ -63,15 +64,7 @@ export {
 } from "./archive-queries.ts";
 export { needsCopy, oldCopies, outsideText, recoveryOf, windowsOf, type Recovery } from "./archive-rules.ts";
 export { ownServer } from "./archive.ts";
-export {
-  deleteOldDrills,
-  drillStates,
-  endDrill,
-  failDrill,
-  requestDrill,
-  troubledDrills,
-  type Evidence,
-} from "./drills.ts";
+export { deleteOldDrills, drillStates, endDrill, failDrill, troubledDrills, type Evidence } from "./drills.ts";
 export {
   ArchiveDamaged,
   checkArchive,
@@ -159,6 +152,19 @@ export async function requestOperation(
   await wakeups.send(tx, "databases", wanted.project_id);
   await wakeups.send(tx, "backups", wanted.project_id);
   return { id };
+}
+
+/** Requests a trial restore from a project's archive; returns undefined when another operation is under way. */
+export async function requestDrill(
+  tx: Tx,
+  wakeups: Wakeups,
+  { org_id, project_id, origin }: ProjectKey & { readonly origin: "manual" | "daily" },
+): Promise<{ readonly id: string } | undefined> {
+  const restore_to = new Date().toISOString();
+  const wanted = { org_id, project_id, backup_id: null, kind: "verify", restore_to } as const;
+  const asked = await requestOperation(tx, wakeups, wanted);
+  if (asked !== undefined) await insertDrill(tx, { org_id, project_id, origin, id: asked.id });
+  return asked;
 }
 
 /** Returns the caller's backup with this id. A backup of another organization counts as missing. */

@@ -3,9 +3,7 @@ import { sql } from "kysely";
 import type { Result } from "../../contract/routes.ts";
 import { canonicalJson } from "../../kit/canonical-json.ts";
 import type { Db, Tx } from "../../store/database.ts";
-import type { Wakeups } from "../../store/wakeups.ts";
 import type { ProjectKey } from "../projects/projects.ts";
-import { requestOperation } from "./backups.ts";
 import type { DailyState } from "./rules.ts";
 
 /** What a drill has restored and compared. */
@@ -15,20 +13,13 @@ const shown = ["id", "origin", "status", "created_at", "finished_at", "problem",
 const mostListed = 100;
 const keptDays = 400;
 
-/** Requests a trial restore from a project's archive; returns undefined when another operation is under way. */
-export async function requestDrill(
+/** Records a drill, under the id of the operation that performs it. */
+export async function insertDrill(
   tx: Tx,
-  wakeups: Wakeups,
-  { org_id, project_id, origin }: ProjectKey & { readonly origin: "manual" | "daily" },
-): Promise<{ readonly id: string } | undefined> {
-  const restore_to = new Date().toISOString();
-  const asked = await requestOperation(tx, wakeups, {
-    ...{ org_id, project_id, backup_id: null },
-    ...{ kind: "verify", restore_to },
-  });
-  if (asked !== undefined)
-    await tx.insertInto("archive_drill").values({ id: asked.id, org_id, project_id, origin }).execute();
-  return asked;
+  drill: ProjectKey & { readonly id: string; readonly origin: "manual" | "daily" },
+): Promise<void> {
+  const { id, org_id, project_id, origin } = drill;
+  await tx.insertInto("archive_drill").values({ id, org_id, project_id, origin }).execute();
 }
 
 /** Returns a project's newest drills. */

@@ -19,8 +19,8 @@ import { markVariablesChanged } from "../env/env.ts";
 import { setArchived } from "./archive-queries.ts";
 import { outsideText } from "./archive-rules.ts";
 import { archiveOf, showArchive } from "./archive.ts";
-import { drillOf, drillsOf, requestDrill } from "./drills.ts";
-import { requestBackup, requestOperation, restorableBackup } from "./backups.ts";
+import { drillOf, drillsOf } from "./drills.ts";
+import { requestBackup, requestDrill, requestOperation, restorableBackup } from "./backups.ts";
 import { hasRunning, operationOf } from "./operations.ts";
 import {
   keptBackups,

@@ -23,7 +23,12 @@ function backup(daysAgo: number, more: Partial<KeptBackup> = {}): KeptBackup {
 }
 
 test("an automatic backup was last due within the day before, in any window and at any time of the day", () => {
-  for (const window of [wholeDay, { startHour: 22, hours: 6 }, { startHour: 12, hours: 24 }, { startHour: 23, hours: 1 }])
+  for (const window of [
+    wholeDay,
+    { startHour: 22, hours: 6 },
+    { startHour: 12, hours: 24 },
+    { startHour: 23, hours: 1 },
+  ])
     for (let hour = 0; hour < 24; hour += 1)
       for (let i = 0; i < 20; i += 1) {
         const at = new Date(Date.UTC(2026, 0, 20, hour, 45));

@@ -25,12 +25,6 @@ const oneAtATime = createKeyedMutex();
 /** The open chains by their databases, as only this process adds to them: an idle database costs no query. */
 const open = new Map<string, ArchiveChain>();
 
-/** Ends the open chain of a database. */
-export async function endOpenChain(db: Platform["db"], chain: ArchiveChain, reason: string): Promise<void> {
-  open.delete(chain.database_id);
-  await endChain(db, chain.id, reason);
-}
-
 /** Whether log was stored, and the moment up to which all of it is stored now. */
 export interface StoredLog {
   readonly chain: ArchiveChain;
@@ -53,6 +47,12 @@ export function storeLog(platform: Platform, row: DatabaseRow, history: Database
     open.set(row.id, { ...chain, stored_position: log.end, stored_until: log.at.toISOString() });
     return { chain, until: log.at, isIdle: false };
   });
+}
+
+/** Ends the open chain of a database. */
+export async function endOpenChain(db: Platform["db"], chain: ArchiveChain, reason: string): Promise<void> {
+  open.delete(chain.database_id);
+  await endChain(db, chain.id, reason);
 }
 
 async function chainFor(platform: Platform, row: DatabaseRow, log: LogPosition): Promise<ArchiveChain> {
