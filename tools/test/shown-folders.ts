@@ -13,6 +13,7 @@ export const shownFolders: Readonly<Record<string, readonly string[]>> = {
   "src/reconcile/follow/follow.test.ts": ["/follow/", "src/features/webhooks/"],
   "test/backups/backups.test.ts": ["/backups/", "/backup", "src/ports/storage", "src/postgres/"],
   "test/backups/crashes.test.ts": ["/backups/", "src/reconcile/leased-work"],
+  "test/backups/moments.test.ts": ["/archives/", "/backups/archive", "/backups/drills", "/postgres-host-local/"],
   "test/backups/purges.test.ts": ["/purges/", "src/features/projects/"],
   "test/backups/upkeep.test.ts": ["/backups/", "/retention/", "/disk/"],
   "test/certificates.test.ts": [

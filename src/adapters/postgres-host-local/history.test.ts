@@ -108,6 +108,13 @@ describe("the history of a local instance", { skip: missingPart }, () => {
       assert.equal(await restored(new Date(moment.at.getTime() + 1)), moment.rows);
     }
     assert.equal(await restored(null), moments.length);
+    await host.stop(spec.id);
+    assert.throws(
+      () => readFileSync(join(place.dir, spec.id, "recovered")),
+      { code: "ENOENT" },
+      "it stops with its source",
+    );
+    await host.ensure(spec);
     assert.equal(await restored(new Date()), moments.length, "after the last transaction");
   });
 

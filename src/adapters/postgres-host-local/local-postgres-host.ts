@@ -64,7 +64,7 @@ export function createLocalPostgresHost(options: LocalPostgresHostOptions): Post
     hasProcess: (id) => existingInstance(options, id)?.server.hasProcess() ?? false,
     tlsOf: () => null,
     history: () => history,
-    stop: (id) => stop(options, id),
+    stop: (id) => stop(options, history, id),
     destroy: (id) => destroy(options, history, id),
     list: async () => listInstances(options.dir),
     async limitSession({ id }, processId) {
@@ -169,14 +169,14 @@ async function observe(options: LocalPostgresHostOptions, spec: DatabaseSpec): P
   });
 }
 
-async function stop(options: LocalPostgresHostOptions, id: string): Promise<void> {
+async function stop(options: LocalPostgresHostOptions, history: DatabaseHistory, id: string): Promise<void> {
+  await history.discardRecovered(id);
   await existingInstance(options, id)?.server.stop();
 }
 
 async function destroy(options: LocalPostgresHostOptions, history: DatabaseHistory, id: string): Promise<void> {
   const dir = instanceFolder(options, id);
-  await history.discardRecovered(id);
-  await stop(options, id);
+  await stop(options, history, id);
   rmSync(dir, { recursive: true, force: true });
   rmSync(join(runFolder(options.dir, options.runBase), id), { recursive: true, force: true });
 }

@@ -75,7 +75,8 @@ const words: { readonly [N in GatedRoute]: Words } = {
     effect: () => "Berth creates a database beside the live one, which does not change.",
   },
   "backups.restore": {
-    order: ({ detail }) => `Restore the state of ${minute(detail["taken_at"])} UTC beside the live data`,
+    order: ({ detail }) =>
+      `Restore the ${detail["restore_to"] === undefined ? "backup" : "database"} of ${minute(detail["taken_at"])} UTC beside the live data`,
     effect: () => "Berth creates a database or a folder beside the live one, which does not change.",
   },
   "backups.set_archive": {

@@ -84,10 +84,11 @@ function counting(given: AsyncIterable<{ name: string; content: Buffer }>) {
   return { segments: all, sum: () => ({ segments, sha256: digest.copy().digest("hex") }) };
 }
 
-/** Throws `StorageFull` when the data folder has no room for the copy, its log and the new database. */
-async function requireRoomToRecover({ platform, spec }: MomentWork, { base, end }: Found): Promise<void> {
+/** Throws `StorageFull` when the data folder has no room for the copy, its log and, unless it is a drill, the new database. */
+async function requireRoomToRecover({ platform, operation, spec }: MomentWork, { base, end }: Found): Promise<void> {
   const seen = await platform.ports.postgresHost.observe(spec);
-  const bytes = 2 * (seen.state === "running" ? seen.size_bytes : 0) + end - (base.start_position ?? 0);
+  const databases = operation.kind === "verify" ? 1 : 2;
+  const bytes = databases * (seen.state === "running" ? seen.size_bytes : 0) + end - (base.start_position ?? 0);
   const { available_bytes } = await platform.ports.dataDisk.observe();
   if (available_bytes < bytes) throw new StorageFull();
 }
