@@ -11,7 +11,11 @@ const initdbTimeoutMs = 120_000;
 const unfinishedPrefix = "data.new.";
 
 /** Creates the instance's data folder if it does not exist. The folder appears atomically; an interrupted attempt starts over. */
-export async function initialise(confinement: Confinement, dir: string, socketDir: string): Promise<void> {
+export async function initialise(
+  confinement: Confinement,
+  dir: string,
+  { socketDir, isArchived }: { readonly socketDir: string; readonly isArchived: boolean },
+): Promise<void> {
   const files = instanceFiles(dir);
   // Remove leftovers beside finished data, too: without a sandbox, an interrupted attempt's program may live on and create its folder
   // again.
@@ -33,7 +37,7 @@ export async function initialise(confinement: Confinement, dir: string, socketDi
       ...placesOf(confinement, dir, socketDir),
       ...(confinement.bwrap === null ? { data: unfinished } : {}),
     };
-    await runOk(confined(confinement, initdb(places), bindings), {
+    await runOk(confined(confinement, initdb(places, isArchived), bindings), {
       env: programEnvironment,
       timeoutMs: initdbTimeoutMs,
     });
@@ -91,15 +95,14 @@ export async function engineVersionOf(binDir: string): Promise<string> {
   return /(\d+(?:\.\d+)?)/.exec(stdout)?.[1] ?? "unknown";
 }
 
-function initdb(places: Places): Command {
+function initdb(places: Places, isArchived: boolean): Command {
   const access = ["--auth=scram-sha-256", `--username=${superuser}`, `--pwfile=${places.initialPassword}`];
   const content = [
     "--encoding=UTF8",
     "--locale-provider=libc",
     "--locale=C.UTF-8",
     "--data-checksums",
-    // A segment that is being written is stored again and again, whole.
-    "--wal-segsize=1",
+    ...(isArchived ? ["--wal-segsize=1"] : []),
     "--no-instructions",
   ];
   return { file: join(places.binDir, "initdb"), args: [`--pgdata=${places.data}`, ...access, ...content] };

@@ -194,7 +194,16 @@ function instanceOf(
   const dir = instanceFolder(options, id);
   const socketDir = join(runFolder(options.dir, options.runBase), id);
   const group = groups === undefined ? {} : { group: groups.of(id) };
-  const server = createLocalServer({ binDir, bwrap, dir, socketDir, socketMode: "shared", ...group, ...placement });
+  const server = createLocalServer({
+    binDir,
+    bwrap,
+    dir,
+    socketDir,
+    socketMode: "shared",
+    isArchived: true,
+    ...group,
+    ...placement,
+  });
   return { server, dir, ...placement, socketDir };
 }
 

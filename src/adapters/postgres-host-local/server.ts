@@ -42,6 +42,8 @@ export interface LocalServerOptions {
    * own socket, and a start that fails is not repeated.
    */
   readonly isRecovered?: boolean;
+  /** Whether its log is archived: the segment that is being written is stored again and again, whole, so a new instance has small ones. */
+  readonly isArchived?: boolean;
 }
 
 /** A project's instance: its server, and where and as whom it runs. */
@@ -123,7 +125,7 @@ async function ensureServer(options: LocalServerOptions, signal?: AbortSignal): 
     ensureFolder(socketDir, socketMode === "shared" ? 0o711 : 0o700, options.uid);
     if ((await observeServer(options)) === "running") return;
     configure(confinement, dir, { port, socketDir, socketMode, overrides: settings, isRecovered });
-    await initialise(confinement, dir, socketDir);
+    await initialise(confinement, dir, { socketDir, isArchived: options.isArchived ?? false });
     requireSameVersion(dir, version);
     const attempts = isRecovered ? 1 : 5;
     const plan = { dir, socketDir, port, confinement, mark, uid: uidOf(options), signal, group: options.group };
