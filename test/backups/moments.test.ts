@@ -5,6 +5,7 @@ import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { zstdDecompressSync } from "node:zlib";
+import { setTimeout as sleep } from "node:timers/promises";
 import { missingPart } from "../../src/adapters/postgres-host-local/test-fixture.ts";
 import { runOk } from "../../src/kit/exec.ts";
 import { beginCopy, openChains, troubledDrills, unfinishedCopies } from "../../src/features/backups/backups.ts";
@@ -95,6 +96,22 @@ describe("any moment of a database", { skip: missingPart }, () => {
       (await readdir(join(running.hostOptions.dir, (await project.row()).id))).filter((name) => name === "recovered"),
       [],
     );
+  });
+
+  it("is restored of a database that has written nothing since, up to now", async () => {
+    await eventually(async () => {
+      await store();
+      const stored = await running.platform.db
+        .selectFrom("archive_chain")
+        .select("stored_until")
+        .executeTakeFirstOrThrow();
+      await sleep(1000);
+      return Date.parse(stored.stored_until ?? "") < Date.now() - 500;
+    }, "the archive was last told a while ago");
+    const at = new Date(Date.now() - 100);
+    const { status, body, text } = await restore({ at: at.toISOString() });
+    assert.equal(status, 201, text);
+    await drop(body["database"] as string);
   });
 
   it("is refused with both bounds when it is outside of the window", async () => {

@@ -44,9 +44,9 @@ export async function recover(
   ensureFolder(dir, 0o700);
   configure(confinement, dir, { port: null, socketDir, socketMode: "private", overrides: {}, isRecovered: true });
   await unpack(confinement, dir, from);
-  const log = await placeSegments(dir, from);
+  await placeSegments(dir, from);
   const run = (until: Date | null) =>
-    createLocalServer({ ...options, settings: settingsOf(placesOf(confinement, dir, socketDir).config, until, log) });
+    createLocalServer({ ...options, settings: settingsOf(placesOf(confinement, dir, socketDir).config, until) });
   let server = run(from.until);
   try {
     await server.ensure(from.signal).catch(async (error: unknown) => {
@@ -114,9 +114,11 @@ async function unpack(confinement: Confinement, dir: string, from: RecoverySourc
   if (extracted.status === "rejected") throw extracted.reason;
 }
 
+const logFolder = "log";
+
 /** Puts the segments where the server can read but not change them. */
-async function placeSegments(dir: string, { segments, segment_bytes, signal }: RecoverySource): Promise<string> {
-  const folder = join(instanceFiles(dir).config, "log");
+async function placeSegments(dir: string, { segments, segment_bytes, signal }: RecoverySource): Promise<void> {
+  const folder = join(instanceFiles(dir).config, logFolder);
   ensureFolder(folder, 0o755);
   for await (const { name, content } of segments) {
     signal.throwIfAborted();
@@ -129,15 +131,14 @@ async function placeSegments(dir: string, { segments, segment_bytes, signal }: R
       await file.close();
     }
   }
-  return "log";
 }
 
-function settingsOf(config: string, until: Date | null, log: string): Record<string, string> {
+function settingsOf(config: string, until: Date | null): Record<string, string> {
   const time = until?.toISOString().replace("T", " ").replace("Z", "+00");
   const target = time === undefined ? {} : { recovery_target_time: time, recovery_target_action: "promote" };
   return {
     ...target,
-    restore_command: `cp "${config}/${log}/%f" "%p"`,
+    restore_command: `cp "${config}/${logFolder}/%f" "%p"`,
     recovery_target_timeline: "current",
     // It answers only once it is whole, and is thrown away after a crash.
     hot_standby: "off",

@@ -1,6 +1,6 @@
-import { segmentName, type CopySummary, type LogPosition } from "../../ports/postgres-host.ts";
 import { sql } from "kysely";
 import { newId } from "../../kit/ids.ts";
+import { segmentName, type CopySummary, type LogPosition } from "../../ports/postgres-host.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 
@@ -71,7 +71,8 @@ export async function confirmChains(db: Db, ids: readonly string[], until: Date)
   if (ids.length === 0) return;
   await db
     .updateTable("archive_chain")
-    .set({ stored_until: until.toISOString() })
+    // A restore may have stored more meanwhile.
+    .set({ stored_until: sql`greatest(stored_until, ${until.toISOString()}::timestamptz)` })
     .where("id", "in", [...ids])
     .where("ended_at", "is", null)
     .execute();
@@ -120,12 +121,16 @@ const copyColumns = [
 ];
 
 /** Returns the copies in these chains, oldest first. */
-export async function copiesOf(db: Db | Tx, chainIds: readonly string[]) {
-  if (chainIds.length === 0) return [];
+export async function copiesOf(db: Db | Tx, inChains: readonly Pick<ArchiveChain, "id">[]) {
+  if (inChains.length === 0) return [];
   return db
     .selectFrom("archive_copy")
     .select(copyColumns)
-    .where("chain_id", "in", [...chainIds])
+    .where(
+      "chain_id",
+      "in",
+      inChains.map(({ id }) => id),
+    )
     .orderBy("id")
     .execute();
 }
@@ -152,17 +157,19 @@ export async function completeCopy(
   id: string,
   made: Pick<CopySummary, "start" | "stop" | "at" | "backup_label"> & { size_bytes: number; sha256: string },
 ): Promise<void> {
-  const { start: start_position, stop: stop_position, at, ...more } = made;
-  const row = { ...more, start_position, stop_position, restorable_from: at.toISOString() };
-  const { size_bytes, sha256, backup_label } = row;
+  const { start: start_position, stop: stop_position, at, backup_label, size_bytes, sha256 } = made;
+  const row = { start_position, stop_position, backup_label, size_bytes, sha256, restorable_from: at.toISOString() };
   await db
     .updateTable("archive_copy")
-    .set({
-      ...{ status: "completed", size_bytes, sha256, backup_label },
-      ...{ start_position, stop_position, restorable_from: row.restorable_from },
-    })
+    .set({ ...row, status: "completed" })
     .where("id", "=", id)
     .execute();
+}
+
+/** Makes a copy an unfinished one, whose file and row the next start deletes if this process does not come to it. */
+export async function abandonCopy(db: Db, id: string): Promise<void> {
+  const row = { status: "copying", restorable_from: null } as const;
+  await db.updateTable("archive_copy").set(row).where("id", "=", id).execute();
 }
 
 export async function deleteCopy(db: Db, id: string): Promise<void> {

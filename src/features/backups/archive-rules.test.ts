@@ -35,7 +35,10 @@ describe("the archive of a database", () => {
       const recovery = recoveryOf(chains, bases, new Date(at(days)));
       return recovery && [recovery.chain.id, recovery.base.id, recovery.end];
     };
-    assert.deepEqual(found(8), ["one", "a", 100]);
+    // What was committed while the copy "b" ended may be behind its end, but not behind that of the one after it.
+    assert.deepEqual(found(8), ["one", "a", 9000]);
+    const later = [...bases, base("e", "one", at(6), { stop_position: 200 })];
+    assert.equal(recoveryOf(chains, later, new Date(at(8)))?.end, 200);
     assert.deepEqual(found(7), ["one", "b", 9000]);
     assert.deepEqual(found(6), ["one", "b", 9000]);
     assert.deepEqual(found(2), ["two", "c", 9000]);
@@ -55,13 +58,15 @@ describe("the archive of a database", () => {
   });
 
   it("keeps a copy before every moment of the retention, within the limit, and always the newest", () => {
-    const old = (days: number, limitBytes: number) =>
-      oldCopies(bases, { days, limitBytes, now: new Date(noon) }).map(({ id }) => id);
+    const old = (days: number, limitBytes: number, isLocal = () => true) =>
+      oldCopies(bases, { days, limitBytes, isLocal, now: new Date(noon) }).map(({ id }) => id);
     assert.deepEqual(old(30, 1000), []);
     assert.deepEqual(old(6, 1000), ["a"]);
     assert.deepEqual(old(3, 1000), ["a", "b"]);
     assert.deepEqual(old(30, 250), ["a"]);
     assert.deepEqual(old(30, 1), ["a", "b"]);
+    const elsewhere = () => false;
+    assert.deepEqual(old(30, 1, elsewhere), []);
   });
 
   it("says which moments there are", () => {

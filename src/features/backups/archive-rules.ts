@@ -45,9 +45,9 @@ export function recoveryOf<Chain extends ArchiveChain, Base extends ArchiveCopy>
     const own = bases.filter(({ chain_id, status }) => chain_id === chain.id && status === "completed");
     const base = own.findLast(({ restorable_from }) => Date.parse(restorable_from ?? "") <= moment);
     if (base === undefined) continue;
-    // The log of a later copy's making reaches beyond the moment.
-    const later = own.find(({ restorable_from }) => Date.parse(restorable_from ?? "") > moment);
-    return { chain, base, end: later?.stop_position ?? chain.stored_position };
+    // The first later copy may end just before what was committed at the moment; the second was made after that.
+    const [, second] = own.filter(({ restorable_from }) => Date.parse(restorable_from ?? "") > moment);
+    return { chain, base, end: second?.stop_position ?? chain.stored_position };
   }
   return undefined;
 }
@@ -67,25 +67,31 @@ export function needsCopy(bases: readonly ArchiveCopy[], now: Date): boolean {
   );
 }
 
+interface Keeping {
+  readonly days: number;
+  readonly limitBytes: number;
+  /** Whether a copy and its log take room of the local disk, which alone has the limit. */
+  readonly isLocal: (base: ArchiveCopy) => boolean;
+  readonly now: Date;
+}
+
 /**
  * Returns which copies of a database's chains are kept no longer, oldest first: those that only show moments before the retention, and the
- * oldest ones while all take more than `limitBytes`. The newest always stays.
+ * oldest ones while the local ones take more than `limitBytes`. The newest always stays.
  */
-export function oldCopies(
-  bases: readonly ArchiveCopy[],
-  { days, limitBytes, now }: { readonly days: number; readonly limitBytes: number; readonly now: Date },
-): readonly ArchiveCopy[] {
+export function oldCopies(bases: readonly ArchiveCopy[], keep: Keeping): readonly ArchiveCopy[] {
   const oldestFirst = bases
     .filter(({ status }) => status === "completed")
     .toSorted((a, b) => Date.parse(a.restorable_from ?? "") - Date.parse(b.restorable_from ?? ""));
-  const since = now.getTime() - days * dayMs;
-  let bytes = oldestFirst.reduce((sum, { size_bytes, log_bytes }) => sum + (size_bytes ?? 0) + log_bytes, 0);
+  const since = keep.now.getTime() - keep.days * dayMs;
+  const bytesOf = (base: ArchiveCopy) => (keep.isLocal(base) ? (base.size_bytes ?? 0) + base.log_bytes : 0);
+  let bytes = oldestFirst.reduce((sum, base) => sum + bytesOf(base), 0);
   const old: ArchiveCopy[] = [];
   for (const [index, base] of oldestFirst.entries()) {
     const next = oldestFirst[index + 1];
     if (next === undefined) break;
-    if (Date.parse(next.restorable_from ?? "") > since && bytes <= limitBytes) break;
-    bytes -= (base.size_bytes ?? 0) + base.log_bytes;
+    if (Date.parse(next.restorable_from ?? "") > since && bytes <= keep.limitBytes) break;
+    bytes -= bytesOf(base);
     old.push(base);
   }
   return old;

@@ -9,8 +9,7 @@ import { windowsOf } from "./archive-rules.ts";
 /** Returns what of a project's database can be restored, and whether log is being added to it. */
 export async function archiveOf(db: Db | Tx, project: ProjectKey) {
   const chains = await chainsOf(db, project);
-  const ids = chains.map(({ id }) => id);
-  const bases = (await copiesOf(db, ids)).filter(({ status }) => status === "completed");
+  const bases = (await copiesOf(db, chains)).filter(({ status }) => status === "completed");
   const stored_bytes = bases.reduce((sum, { size_bytes, log_bytes }) => sum + (size_bytes ?? 0) + log_bytes, 0);
   const windows = windowsOf(chains, bases);
   const ended = chains.filter(({ ended_at }) => ended_at !== null);

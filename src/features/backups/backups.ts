@@ -38,6 +38,7 @@ export {
   type Piece,
 } from "./pieces.ts";
 export {
+  abandonCopy,
   advanceChain,
   archiveFolder,
   copiesOf,

@@ -1,5 +1,5 @@
-import { segmentName, type CopySummary, type DatabaseHistory } from "../../ports/postgres-host.ts";
 import {
+  abandonCopy,
   archiveFolder,
   ArchiveDamaged,
   copiesOf,
@@ -20,6 +20,7 @@ import {
 } from "../../features/backups/backups.ts";
 import { specOf, type DatabaseRow } from "../../features/database/database.ts";
 import { diskUseOf } from "../../features/disk/disk.ts";
+import { segmentName, type CopySummary, type DatabaseHistory } from "../../ports/postgres-host.ts";
 import type { Storage } from "../../ports/storage.ts";
 import type { Platform } from "../platform.ts";
 import { forgetNewest, newestOf, noteNewest } from "./stored-log.ts";
@@ -64,25 +65,17 @@ export async function dropUnfinishedCopies({ db, ports }: Platform): Promise<voi
 export async function applyArchiveRetention(platform: Platform, row: DatabaseRow): Promise<void> {
   const { db, clock, settings } = platform;
   const chains = await chainsOf(db, row);
-  const bases = await copiesOf(
-    db,
-    chains.map(({ id }) => id),
-  );
+  const chainOf = ({ chain_id }: ArchiveCopy) => chains.find(({ id }) => id === chain_id) as ArchiveChain;
+  const bases = await copiesOf(db, chains);
+  const isLocal = (base: ArchiveCopy) => chainOf(base).storage === "disk";
   const { limits } = await diskUseOf(db, row, settings.disk);
-  const keep = { days: settings.backups.archiveDays, limitBytes: limits.backups_bytes, now: clock.now() };
+  const keep = { days: settings.backups.archiveDays, limitBytes: limits.backups_bytes, isLocal, now: clock.now() };
   for (const base of oldCopies(bases, keep)) {
-    const chain = chains.find(({ id }) => id === base.chain_id) as ArchiveChain;
+    const chain = chainOf(base);
     const next = bases.find((each) => each.chain_id === chain.id && each.status === "completed" && each.id > base.id);
     await dropCopy(platform, { chain, base, next });
   }
-  const left = new Set(
-    (
-      await copiesOf(
-        db,
-        chains.map(({ id }) => id),
-      )
-    ).map(({ chain_id }) => chain_id),
-  );
+  const left = new Set((await copiesOf(db, chains)).map(({ chain_id }) => chain_id));
   for (const chain of chains) if (chain.ended_at !== null && !left.has(chain.id)) await expireChain(db, chain.id);
 }
 
@@ -93,9 +86,9 @@ async function dropCopy(
   const storage = ports.storages.named[chain.storage];
   // Files in a storage that is not configured now are deleted once it is again.
   if (storage === undefined) return;
-  // The row first: what it names must be there.
-  await deleteCopy(db, base.id);
+  await abandonCopy(db, base.id);
   await storage.delete(base.storage_key);
+  await deleteCopy(db, base.id);
   if (typeof next?.start_position === "number") await dropLog(storage, { db, chain, before: next.start_position });
 }
 
@@ -117,7 +110,7 @@ export async function deleteExpiredChains(platform: Platform): Promise<void> {
   for (const chain of await expiredChains(db)) {
     const storage = ports.storages.named[chain.storage];
     if (storage === undefined) continue;
-    for (const { storage_key } of await copiesOf(db, [chain.id])) await storage.delete(storage_key);
+    for (const { storage_key } of await copiesOf(db, [chain])) await storage.delete(storage_key);
     await dropLog(storage, { db, chain, before: chain.stored_position + chain.segment_bytes });
     if ((await newestOf(storage, chain))?.chain.id === chain.id) await forgetNewest(storage, chain);
     await deleteChain(db, chain.id);

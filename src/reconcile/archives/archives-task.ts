@@ -129,7 +129,7 @@ async function archive(platform: Platform, row: DatabaseRow, by: Archiving): Pro
     const { chain, until, isIdle } = await storeLog(platform, row, history);
     // Nothing has changed for an idle database, unless its copy could not be made.
     const isSettled = isIdle && by.settled.has(row.id);
-    const needs = !isSettled && needsCopy(await copiesOf(db, [chain.id]), clock.now());
+    const needs = !isSettled && needsCopy(await copiesOf(db, [chain]), clock.now());
     by.settled[needs ? "delete" : "add"](row.id);
     if (needs) by.copier.start(row, chain, history, by.signal);
     if (row.archive_problem !== null && !by.copier.hasFailed(row.id)) await setArchiveProblem(db, row.id, null);

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import {
   chainsOf,
+  confirmChains,
   copiesOf,
   liveNameAt,
   openChecked,
@@ -96,28 +97,26 @@ async function requireRoomToRecover({ platform, operation, spec }: MomentWork, {
 type Found = Recovery<ArchiveChain, ArchiveCopy>;
 
 async function find({ platform, operation, row, history, at }: MomentWork) {
-  const chains = await chainsOf(platform.db, operation);
-  const newest = chains.at(-1);
+  const newest = (await chainsOf(platform.db, operation)).at(-1);
   // The last seconds are still on their way, unless the database is away.
   if (!newest?.stored_until || Date.parse(newest.stored_until) < at.getTime())
-    await storeLog(platform, row, history).catch((error: unknown) =>
+    await storeNewest(platform, row, history).catch((error: unknown) =>
       platform.log.warn({ error: (error as Error).message }, "the newest log could not be stored before a restore"),
     );
   const stored = await chainsOf(platform.db, operation);
-  return recoveryOf(stored, await copiesOfAll(platform, stored), at);
+  return recoveryOf(stored, await copiesOf(platform.db, stored), at);
 }
 
-const copiesOfAll = ({ db }: Platform, chains: readonly ArchiveChain[]) =>
-  copiesOf(
-    db,
-    chains.map(({ id }) => id),
-  );
+async function storeNewest(platform: Platform, row: DatabaseRow, history: DatabaseHistory): Promise<void> {
+  const { chain, until, isIdle } = await storeLog(platform, row, history);
+  if (isIdle) await confirmChains(platform.db, [chain.id], until);
+}
 
 async function outside({ platform, operation }: MomentWork) {
   const chains = await chainsOf(platform.db, operation);
   return {
     code: "target_outside_window" as const,
-    summary: outsideText(windowsOf(chains, await copiesOfAll(platform, chains))),
+    summary: outsideText(windowsOf(chains, await copiesOf(platform.db, chains))),
   };
 }
 

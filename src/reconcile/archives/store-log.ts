@@ -88,18 +88,18 @@ async function storeSegments(platform: Platform, { chain, spec, history, log }: 
   const { segment_bytes: size } = log;
   const storage = platform.ports.storages.named[chain.storage] as Storage;
   let position = chain.stored_position;
-  do {
+  for (let isWhole = false; !isWhole;) {
     const end = Math.min(position - (position % size) + size, log.end);
+    let bytes = 0;
     if (end > position) {
       const content = await compress(await history.readSegment(spec, log, end), { params });
       await storage.put(`${archiveFolder(chain)}/${segmentName(log, end - 1)}.zst`, Readable.from([content]));
-      position = end;
-      const until = end === log.end ? log.at : null;
-      await advanceChain(platform.db, chain, { position, until, bytes: end % size === 0 ? content.length : 0 });
-    } else {
-      await advanceChain(platform.db, chain, { position, until: log.at, bytes: 0 });
+      bytes = end % size === 0 ? content.length : 0;
     }
-  } while (position < log.end);
+    position = end;
+    isWhole = end === log.end;
+    await advanceChain(platform.db, chain, { position, until: isWhole ? log.at : null, bytes });
+  }
   const before = position - (position % size);
   if (before > log.kept_from) await history.release(spec, before);
 }

@@ -1,9 +1,9 @@
-import { segmentName, type CopySummary, type LogShape } from "../../ports/postgres-host.ts";
 import { Readable } from "node:stream";
 import { promisify } from "node:util";
 import { zstdDecompress } from "node:zlib";
 import { ArchiveDamaged, archiveFolder, type ArchiveChain } from "../../features/backups/backups.ts";
 import type { ProjectKey } from "../../features/projects/projects.ts";
+import { segmentName, type CopySummary, type LogShape } from "../../ports/postgres-host.ts";
 import { StorageMissing, type Storage } from "../../ports/storage.ts";
 
 const decompress = promisify(zstdDecompress);
