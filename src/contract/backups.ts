@@ -164,7 +164,10 @@ export const rows = [
         /** The moment before this deployment, by its number. */
         before_deployment: z.number().int().min(1).max(2_147_483_647).optional(),
       })
-      .refine((given) => Object.keys(given).length < 2, "must have only one of backup_id, at and before_deployment"),
+      .refine((given) => Object.keys(given).length < 2, {
+        message: "give only one of backup_id, at and before_deployment",
+        path: ["at"],
+      }),
     result: z.object({
       database: databaseName.nullable(),
       /** Where restored files are, below `$STORAGE_DIR`. */

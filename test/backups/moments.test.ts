@@ -121,7 +121,9 @@ describe("any moment of a database", { skip: missingPart }, () => {
       assert.deepEqual([status, body["code"]], [409, "target_outside_window"]);
       assert.ok(String(body["error"]).includes(windows[0]?.from ?? "none"), String(body["error"]));
     }
-    assert.equal((await restore({ at: "1m", backup_id: "bak_1" })).status, 400);
+    const both = await restore({ at: "1m", backup_id: "bak_1" });
+    assert.equal(both.status, 400);
+    assert.match(both.text, /at: give only one of/);
     assert.equal((await restore({ before_deployment: 12 })).status, 404);
   });
 
