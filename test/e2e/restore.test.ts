@@ -41,6 +41,7 @@ describe("a platform whose machine is lost", () => {
   let commit = "";
   let hostKey = "";
   let restored: TestPlatform | undefined;
+  const children: ReturnType<typeof start>[] = [];
 
   before(async () => {
     const lost = await startPlatform();
@@ -85,6 +86,7 @@ describe("a platform whose machine is lost", () => {
     }
   });
   after(async () => {
+    for (const child of children) child.kill("SIGKILL");
     await restored?.destroy();
     rmSync(safe, { recursive: true, force: true });
   });
@@ -178,6 +180,7 @@ describe("a platform whose machine is lost", () => {
     assertRefused(await restore(env, copied, key), /is in the data folder/);
     assert.ok(existsSync(copied));
     const follower = start(berthd("follow", backups, "--key", key), { env });
+    children.push(follower);
     let said = "";
     for (const stream of [follower.stdout, follower.stderr])
       stream.on("data", (chunk: Buffer) => (said += chunk.toString()));
@@ -199,6 +202,7 @@ describe("a platform whose machine is lost", () => {
     await lost.destroy();
     restored = undefined;
     const platform = start(berthd("promote"), { env });
+    children.push(platform);
     for (const stream of [platform.stdout, platform.stderr])
       stream.on("data", (chunk: Buffer) => (said += chunk.toString()));
     await eventually(async () => (await ask(ground.ports.edge, "plain", "/")).body === "newer", "it serves");

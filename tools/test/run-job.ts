@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
 import { run } from "../../src/kit/exec.ts";
+import { processesNaming, type ListedProcess } from "../../test/e2e/processes.ts";
 import type { Report } from "./event-reporter.ts";
 import { explainOutput } from "./explain-failure.ts";
 import type { Job } from "./plan-jobs.ts";
@@ -57,6 +58,8 @@ async function runIn(folder: string, job: Job, { onOutput, slowness, signal }: R
   const args = job.isTest ? [...reporterArgs(events), ...job.args] : job.args;
   const env = process.env as Record<string, string>;
   const watch = watchProgress(() => readReports(events), job.limits, slowness);
+  let left = "";
+  watch.signal.addEventListener("abort", () => (left = describeProcesses(processesNaming(events))));
   const options = {
     ...{ cwd: process.cwd(), env, ownGroup: true, onStdout: keep, onStderr: keep },
     signal: AbortSignal.any([watch.signal, ...(signal === undefined ? [] : [signal])]),
@@ -68,9 +71,15 @@ async function runIn(folder: string, job: Job, { onOutput, slowness, signal }: R
   const counted = job.isTest ? countReports(readReports(events)) : { ...nothing, isGreen: true };
   const isGreen = ended.exitCode === 0 && counted.isGreen;
   const failed = [...counted.failed];
-  if (watch.exceeded() !== "") failed.push({ name: job.name, error: watch.exceeded() });
+  if (watch.exceeded() !== "") failed.push({ name: job.name, error: `${watch.exceeded()}\n${left}` });
   else if (!isGreen && failed.length === 0) failed.push({ name: job.name, error: explainOutput(output) });
   return { ...counted, job, isGreen, failed, seconds, output };
+}
+
+/** Returns a line for each of the first children: what a hanging file waits for is often a process. */
+function describeProcesses(processes: readonly ListedProcess[]): string {
+  const lines = processes.slice(1, 21).map(({ pid, commandLine }) => `  ${pid} ${commandLine.slice(0, 200)}`);
+  return ["Its children:", ...lines].join("\n");
 }
 
 function reporterArgs(events: string): readonly string[] {

@@ -35,11 +35,11 @@ export function watchProgress(
   return { signal: aborter.signal, exceeded: () => sentence, stop: () => clearInterval(timer) };
 }
 
-/** Returns the test that began last and has not ended, in quotes. */
+/** Returns the test that began last and has not ended, in quotes, else where in the file the process is. */
 function runningTest(reports: readonly Report[]): string {
-  const ended = new Set(
-    reports.flatMap((report) => (report.type === "passed" || report.type === "failed" ? report.name : [])),
-  );
-  const running = reports.findLast((report) => report.type === "began" && !ended.has(report.name));
-  return running === undefined ? "a hook, or the end of the file," : `the test "${(running as { name: string }).name}"`;
+  const ended = reports.flatMap((report) => (report.type === "passed" || report.type === "failed" ? report.name : []));
+  const running = reports.findLast((report) => report.type === "began" && !ended.includes(report.name));
+  if (running !== undefined) return `the test "${(running as { name: string }).name}"`;
+  const last = ended.at(-1);
+  return `a hook, or the end of the file, ${last === undefined ? "before the first test ended" : `after "${last}"`},`;
 }

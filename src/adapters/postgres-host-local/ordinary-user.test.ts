@@ -5,6 +5,7 @@ import { checkoutFor } from "../../../test/e2e/platform.ts";
 import { drawCases } from "../../../test/support/draw-cases.ts";
 import { run } from "../../kit/exec.ts";
 import { missingPart } from "./test-fixture.ts";
+import { failuresIn } from "../../../test/support/inner-tests.ts";
 import { guardMs } from "../../../test/support/eventually.ts";
 
 // Drawn with other ordinary user files: the same rules are shown by the user who runs the tests in every run.
@@ -28,7 +29,7 @@ describe("local PostgreSQL instances of an ordinary user", { skip: missingPart |
         { file: node, args: ["--test", ...files] },
         { uid: nobody, gid: nobody, env, timeoutMs: 2 * guardMs },
       );
-      assert.equal(result.exitCode, 0, result.stdout.slice(-6000));
+      assert.equal(result.exitCode, 0, failuresIn(result.stdout));
     });
   }
 });

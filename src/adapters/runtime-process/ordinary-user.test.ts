@@ -7,6 +7,7 @@ import { drawCases } from "../../../test/support/draw-cases.ts";
 import { run, systemPath, type Command } from "../../kit/exec.ts";
 import { asUserWithTun, pastaLacks } from "../../sandbox/test-open-tun.ts";
 import { testParts } from "../../sandbox/test-parts.ts";
+import { failuresIn } from "../../../test/support/inner-tests.ts";
 import { eventually, guardMs } from "../../../test/support/eventually.ts";
 import { testFolder } from "../../../test/support/test-folder.ts";
 
@@ -49,7 +50,7 @@ describe("an ordinary user's process runtime", { skip: lacks }, () => {
   const runTests = async (command: Command, expected: Record<string, string> = {}) => {
     const env = { PATH: systemPath, HOME: home, TMPDIR: home, ...expected };
     const result = await run(command, { env, timeoutMs: 2 * guardMs });
-    assert.equal(result.exitCode, 0, result.stdout.slice(-6000));
+    assert.equal(result.exitCode, 0, failuresIn(result.stdout));
     // A killed process disappears once the kernel has scheduled it again.
     await eventually(() => leftOver().length === 0, "nothing is left").catch(() => assert.deepEqual(leftOver(), []));
   };
