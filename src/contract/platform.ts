@@ -173,7 +173,13 @@ export const rows = [
     approval: true,
     body: z.strictObject({
       /** A version, the address of a release, or an absolute path on the platform's machine; default: the newest version. */
-      source: z.string().min(1).max(1000).optional(),
+      source: z
+        .string()
+        .min(1)
+        .max(1000)
+        // It is shown to whoever may read the history.
+        .refine((source) => !/:\/\/.*@/.test(source), "The address of a release must hold no user or password.")
+        .optional(),
     }),
     result: versions,
     errors: ["conflict"],

@@ -13,7 +13,7 @@ test("a language's own image wins over the base image, and that over the officia
     });
   assert.deepEqual(imagesWith("go=golang:1.26"), { ...officialImages, go: "golang:1.26" });
   for (const wrong of ["cobol=example/cobol", "node=", "example/base:1 x"])
-    assert.throws(() => imagesWith(wrong), /BERTH_BASE_IMAGE: .* is not an image, with or without one of node, python/);
+    assert.throws(() => imagesWith(wrong), /BERTH_BASE_IMAGE must be images, each with or without one of node, python/);
 });
 
 test("a build gets half of the machine's memory, at least 2 and at most 8 GiB", () => {

@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { totalmem } from "node:os";
-import { choices, flag, list, optional, setting, text, whole } from "./settings.ts";
+import { choices, flag, list, optional, setting, shown, text, whole } from "./settings.ts";
 
 /** Docker Hub's official images, by the kind of generated Dockerfile that starts from them. */
 export const officialImages = {
@@ -140,7 +140,7 @@ function readParents(given: string | undefined): ParentImages {
     const [, language, image = ""] = /^(?:(\w+)=)?([\w./:@-]+)$/.exec(each.trim()) ?? [];
     if (image === "" || (language !== undefined && !Object.hasOwn(officialImages, language)))
       throw new Error(
-        `BERTH_BASE_IMAGE: "${each}" is not an image, with or without one of ${Object.keys(officialImages).join(", ")} and "=" before it.`,
+        `BERTH_BASE_IMAGE must be images, each with or without one of ${Object.keys(officialImages).join(", ")} and "=" before it, not ${shown(given)}.`,
       );
     for (const name of language === undefined ? Object.keys(parents) : [language]) parents[name] = image;
   }

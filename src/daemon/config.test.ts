@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { limits } from "../contract/limits.ts";
-import { httpLimitsOf, pushLimitsOf, readConfig } from "./config.ts";
+import { concerns, httpLimitsOf, pushLimitsOf, readConfig } from "./config.ts";
 
 test("without settings the limits are those that the contract names", () => {
   const config = readConfig({});
@@ -31,3 +31,37 @@ test("limits that belong together have one setting, and the first of the control
     [["localhost"], ["a.test"], ["a.test", "b.test"]],
   );
 });
+
+test("no message about a wrong setting repeats a password, whatever else is wrong with it", () => {
+  const wrong = [
+    ...["postgres://berth:hunter2@", "postgres://berth:hun@ter2@db/x", "postgres://berth:hun/ter2@db/x?z=1"],
+    ...["host=db password=hunter2", "postgres://berth@db/x?password=hunter2", "postgres://berth:hunter2@db:99999/x"],
+    ...["postgres://berth:hunter2%zz@db/x", "postgres://berth:x@db/x?sslmode=hunter2", "https://berth:hun,ter2@db"],
+    ...["berth:hunter2@registry", "postgres://berth@db/x?sslmode=require&passwort=hunter2", "smtp://u:hunter2@[::"],
+  ];
+  let refused = 0;
+  for (const { name } of concerns.flatMap(({ settings }) => Object.values(settings)))
+    for (const text of wrong) {
+      const message = problemsOf({ [name]: text });
+      if (message !== "") refused += 1;
+      assert.doesNotMatch(message, /hun|ter2/, `${name}=${text}`);
+    }
+  assert.ok(refused > 100, "these are wrong for most settings");
+});
+
+test("BERTH_DATABASE_URL is a URL, also of a socket; BERTH_RELEASE_URL holds no login", () => {
+  const texts = ["postgresql://db/berth", "postgres://berth:x@db:5433/berth?sslmode=require", "/run/pg berth"];
+  for (const text of [...texts, "postgres://berth@/berth?host=/run/pg", "postgres://berth@%2Frun%2Fpg/berth"])
+    assert.equal(readConfig({ BERTH_DATABASE_URL: text }).databaseUrl, text);
+  assert.match(problemsOf({ BERTH_DATABASE_URL: "host=db" }), /must be like postgresql:/);
+  assert.match(problemsOf({ BERTH_RELEASE_URL: "https://me:x@releases.test" }), /no user or password/);
+});
+
+function problemsOf(environment: Readonly<Record<string, string>>): string {
+  try {
+    readConfig(environment);
+    return "";
+  } catch (error) {
+    return (error as Error).message;
+  }
+}

@@ -1,4 +1,4 @@
-import { flag, optional, setting } from "./settings.ts";
+import { flag, optional, setting, shown } from "./settings.ts";
 
 /** What a process does. `git` makes it the primary control plane, which owns everything on disk. */
 export const roles = ["api", "git", "reconcile", "edge"] as const;
@@ -18,11 +18,8 @@ export const roleSettings = {
 
 function readRoles(text: string | undefined): readonly Role[] {
   const given = (text ?? roles.join(",")).split(",").map((name) => name.trim());
-  const unknown = given.filter((name) => !(roles as readonly string[]).includes(name));
-  if (unknown.length > 0)
-    throw new Error(
-      `BERTH_ROLES: "${unknown[0]}" is not a role. The roles are ${roles.join(", ")}, separated by commas.`,
-    );
+  if (given.some((name) => !(roles as readonly string[]).includes(name)))
+    throw new Error(`BERTH_ROLES must be of the roles ${roles.join(", ")}, separated by commas, not ${shown(text)}.`);
   const chosen = roles.filter((role) => given.includes(role));
   if (chosen.includes("git") && !(chosen.includes("api") && chosen.includes("reconcile")))
     throw new Error("BERTH_ROLES: git also needs api and reconcile, because all three use the same data folder.");

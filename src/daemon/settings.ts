@@ -13,6 +13,11 @@ export function setting<T>(name: Setting<T>["name"], standard: string, read: Set
   return { means: (meaning: string): Setting<T> => ({ name, standard, meaning, read }) };
 }
 
+/** Returns a value for a message about what is wrong with it, unless it could hold a login: whoever reads logs must not learn that. */
+export function shown(given: string | undefined): string {
+  return /@|:\/\/|password/i.test(given ?? "") ? "what it is set to" : `"${given}"`;
+}
+
 export function text(name: Setting<string>["name"], standard: string) {
   return setting(name, standard, (given) => given ?? standard);
 }
@@ -28,9 +33,11 @@ export function list(name: Setting<unknown>["name"], fault: (value: string) => s
       .split(",")
       .map((value) => value.trim())
       .filter((value) => value !== "");
-    for (const value of values) {
+    for (const [at, value] of values.entries()) {
       const wrong = fault(value);
-      if (wrong !== undefined) throw new Error(`${name}: ${value} ${wrong}.`);
+      // A comma may be part of a password.
+      const named = shown(given) === `"${given}"` ? value : `value ${at + 1}`;
+      if (wrong !== undefined) throw new Error(`${name}: ${named} ${wrong}.`);
     }
     return values;
   });
@@ -41,7 +48,7 @@ export function whole(name: Setting<number>["name"], standard: number, [least, m
   return setting(name, String(standard), (given) => {
     const value = given === undefined ? standard : Number(given);
     if (!Number.isInteger(value) || value < least || value > most)
-      throw new Error(`${name} must be a whole number from ${least} to ${most}, not "${given}".`);
+      throw new Error(`${name} must be a whole number from ${least} to ${most}, not ${shown(given)}.`);
     return value;
   });
 }
@@ -51,14 +58,14 @@ export function flag(name: Setting<boolean>["name"], standard: boolean) {
     if (given === undefined) return standard;
     if (["1", "true", "yes", "on"].includes(given.toLowerCase())) return true;
     if (["0", "false", "no", "off"].includes(given.toLowerCase())) return false;
-    throw new Error(`${name} must be 1 or 0, not "${given}".`);
+    throw new Error(`${name} must be 1 or 0, not ${shown(given)}.`);
   });
 }
 
 export function choice<const T extends string>(name: Setting<T>["name"], possible: readonly [T, ...T[]]) {
   return setting(name, possible[0], (given) => {
     const found = possible.find((each) => each === (given ?? possible[0]));
-    if (found === undefined) throw new Error(`${name} must be ${possible.join(" or ")}, not "${given}".`);
+    if (found === undefined) throw new Error(`${name} must be ${possible.join(" or ")}, not ${shown(given)}.`);
     return found;
   });
 }
@@ -69,7 +76,7 @@ export function choices<const T extends string>(name: Setting<T>["name"], possib
     const words = (given ?? possible[0]).split(",").map((word) => word.trim());
     const [first, ...others] = words.flatMap((word) => possible.filter((each) => each === word));
     if (first === undefined || others.length + 1 < words.length || new Set(words).size < words.length)
-      throw new Error(`${name} must be ${possible.join(" or ")}, or several of them with commas, not "${given}".`);
+      throw new Error(`${name} must be ${possible.join(" or ")}, or several of them with commas, not ${shown(given)}.`);
     return [first, ...others];
   });
 }

@@ -1,4 +1,4 @@
-import { choice, flag, list, optional, setting, whole } from "./settings.ts";
+import { choice, flag, list, optional, setting, shown, whole } from "./settings.ts";
 
 export const operationSettings = {
   onStop: choice("BERTH_ON_STOP", ["stop", "keep"]).means(
@@ -7,7 +7,7 @@ export const operationSettings = {
   install: flag("BERTH_INSTALL", true).means(
     "Install missing parts of the machine (PostgreSQL, bubblewrap …) when that is possible.",
   ),
-  releaseUrl: optional("BERTH_RELEASE_URL").means(
+  releaseUrl: setting("BERTH_RELEASE_URL", "", readPlace).means(
     "The address or folder of Berth's releases: where `berth platform upgrade` finds them, and newer versions are looked for once a day. Unset: not at all.",
   ),
   upgradeWatchSeconds: whole("BERTH_UPGRADE_WATCH_SECONDS", 60, [1, 3600]).means(
@@ -77,11 +77,18 @@ export const retentionSettings = {
   s3SecretKeyFile: optional("BERTH_S3_SECRET_KEY_FILE").means("The file that holds the secret of that access key."),
 };
 
+/** Reads an address or a folder. Berth shows it, so it holds no login. */
+function readPlace(given: string | undefined): string | null {
+  if (given?.includes("@") === true)
+    throw new Error("BERTH_RELEASE_URL must hold no user or password: releases are signed, and need none.");
+  return given ?? null;
+}
+
 /** Reads the hours of daily backups; null: none are made. */
 function readWindow(given = "0-24"): { readonly startHour: number; readonly hours: number } | null {
   if (given === "never") return null;
   const [, from, to] = /^(\d{1,2})-(\d{1,2})$/.exec(given)?.map(Number) ?? [];
   if (from === undefined || to === undefined || from > 23 || to > 24 || from === to)
-    throw new Error(`BERTH_BACKUP_WINDOW must be two different hours such as 22-4, or never, not "${given}".`);
+    throw new Error(`BERTH_BACKUP_WINDOW must be two different hours such as 22-4, or never, not ${shown(given)}.`);
   return { startHour: from, hours: to > from ? to - from : to - from + 24 };
 }

@@ -82,8 +82,9 @@ const asked = {
 
 const isSecret = (name: string) => /SECRET$|PASSWORD|TOKEN|_EAB$|_REGISTRY$|WEBHOOK_URL$/.test(name);
 
-const login = /:\/\/([^/?#]*)@/;
-const passwordOption = /(?<=[?&]password=)[^&]+/;
+// Also in an address that is not well-formed.
+const login = /:\/\/(.*)@/;
+const passwordOption = /(?<=\bpassword=)[^&\s]+/;
 
 /** Masks secrets by their names, and logins in addresses. */
 function settingsText(): string {
