@@ -80,7 +80,7 @@ need() {
 
 need openssl openssl
 need tar tar
-for program in sha256sum mktemp sed; do need $program coreutils; done
+for program in sha256sum mktemp sed sync; do need $program coreutils; done
 case $from in http://* | https://*) has curl || has wget || need curl curl ;; esac
 
 mkdir -p "$prefix/versions" 2>/dev/null && [ -w "$prefix/versions" ] || die "$prefix/versions cannot be written: choose another --prefix."
@@ -142,6 +142,9 @@ installed=${installed##*/}
 [ -z "$installed" ] || [ "$installed" = "$version" ] ||
   die "Berth $installed is installed in $prefix. To change the version: berth platform upgrade $version"
 
+# What is written is on the disk before something refers to it: after a power cut, the link names a complete version or the one before.
+synced() { sync -f "$prefix/versions" 2>/dev/null || sync; }
+
 # The archive without its compression, on standard output. Debian's dpkg-deb knows zstd where the program zstd is missing: it reads an
 # archive as part of a package, whose format is ar(5).
 member() {
@@ -173,11 +176,17 @@ else
     die "$archive could not be unpacked (is the disk full?)."
   "$scratch/tree/.toolchain/bin/node" -e 0 || die "the release's Node.js does not run on this machine."
   echo "$sum" >"$scratch/tree/.sha256"
+  synced
   rm -rf "$target"
   mv "$scratch/tree" "$target"
 fi
 
-[ "$installed" = "$version" ] || { ln -s "versions/$version" "$scratch/current"; mv -f "$scratch/current" "$prefix/current"; }
+if [ "$installed" != "$version" ]; then
+  ln -s "versions/$version" "$scratch/current"
+  synced
+  mv -f "$scratch/current" "$prefix/current"
+  synced
+fi
 mkdir -p "$commands"
 for name in berth berthd; do
   path=$commands/$name

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { chmodSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { chmodSync, closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { chmod, rename, writeFile } from "node:fs/promises";
 
 export interface Replacing {
@@ -18,7 +18,17 @@ export function replaceFile(path: string, content: string | Buffer, { mode = 0o6
   renameSync(draft, path);
 }
 
-/** The same without blocking this process meanwhile. */
+/** Writes the names in a folder to the disk: without it, a power failure may take new names and renames back. */
+export function syncFolder(path: string): void {
+  const descriptor = openSync(path, "r");
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** Like `replaceFile`, without blocking this process meanwhile. */
 export async function replaceFileAsync(path: string, content: string, { mode = 0o600 }: Pick<Replacing, "mode"> = {}) {
   const draft = `${path}.${randomBytes(4).toString("hex")}.new`;
   await writeFile(draft, content, { mode });

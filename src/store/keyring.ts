@@ -1,16 +1,7 @@
 import { randomBytes } from "node:crypto";
-import {
-  closeSync,
-  fsyncSync,
-  linkSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { linkSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { syncFolder } from "../kit/whole-file.ts";
 
 /** The vault's keys by number. The current key seals; the others only open. */
 export interface Keyring {
@@ -31,7 +22,7 @@ export function createKeyring(file: string): void {
   const temporary = writeBeside(file, { current: 1, keys: new Map([[1, randomBytes(keyBytes)]]) });
   try {
     linkSync(temporary, file);
-    syncFolder(file);
+    syncFolder(dirname(file));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   } finally {
@@ -75,18 +66,9 @@ export function dropKeys(file: string, numbers: readonly number[]): Keyring {
 
 function replace(file: string, keyring: Keyring): Keyring {
   renameSync(writeBeside(file, keyring), file);
-  syncFolder(file);
+  // Secrets are sealed under the new key at once, so the renamed file must survive a power failure.
+  syncFolder(dirname(file));
   return keyring;
-}
-
-// Secrets are sealed under the new key at once, so the renamed file must survive a power failure.
-function syncFolder(file: string): void {
-  const folder = openSync(dirname(file), "r");
-  try {
-    fsyncSync(folder);
-  } finally {
-    closeSync(folder);
-  }
 }
 
 /** Writes a complete, durable file in the same folder, ready to be renamed or linked into place. */

@@ -11,6 +11,7 @@ test("an installed version needs no place to come from; any other does", async (
   const versions = join(prefix, "versions");
   await mkdir(join(versions, "0.1.0"), { recursive: true });
   await writeFile(join(versions, "0.1.0/release.json"), "{}");
-  assert.equal(await fetchRelease({ prefix, versions }, "0.1.0", null), "0.1.0");
-  await assert.rejects(fetchRelease({ prefix, versions }, "0.2.0", null), /BERTH_RELEASE_URL is not set/);
+  const origin = { standard: null, seen: join(prefix, "seen") };
+  assert.equal(await fetchRelease({ prefix, versions }, "0.1.0", origin), "0.1.0");
+  await assert.rejects(fetchRelease({ prefix, versions }, "0.2.0", origin), /BERTH_RELEASE_URL is not set/);
 });

@@ -5,10 +5,11 @@ import { basename, dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createZstdDecompress } from "node:zlib";
-import { compare, valid } from "semver";
+import { compare, lt, valid } from "semver";
 import { extract } from "tar";
 import { runOk } from "../../kit/exec.ts";
-import { ownFolder } from "../../kit/own-version.ts";
+import { ownFolder, readVersion } from "../../kit/own-version.ts";
+import { readJson, replaceFile } from "../../kit/whole-file.ts";
 import { installedVersions, type Installation } from "./installation.ts";
 
 /** A release as its signed list names it. */
@@ -23,20 +24,32 @@ const neededBytes = 400 * 1024 * 1024;
 const listTimeoutMs = 30_000;
 const archiveTimeoutMs = 30 * 60_000;
 
+/** Where releases come from. */
+interface Origin {
+  /** BERTH_RELEASE_URL. */
+  readonly standard: string | null;
+  /** A file with the newest version that each place has named so far. */
+  readonly seen: string;
+  /** The public key that signs them; default: the running version's. */
+  readonly keyFile?: string;
+}
+
 /**
- * Installs a release beside the others and returns its version. `source` is a version that is installed or at `standard`
- * (BERTH_RELEASE_URL), the address or folder of a release, an archive beside its signed list, or null for the newest at `standard`.
- * Idempotent.
+ * Installs a release beside the others and returns its version. `source` is a version that is installed or at the standard place, the
+ * address or folder of a release, an archive beside its signed list, or null for the newest at the standard place. Idempotent, and complete
+ * on the disk before the version has its name.
  */
 export async function fetchRelease(
   installation: Installation,
   source: string | null,
-  standard: string | null,
+  { standard, ...origin }: Origin,
 ): Promise<string> {
   // The way back must not depend on what still serves releases.
   if (source !== null && installedVersions(installation).includes(source)) return source;
   const { place, named } = placeOf(source, standard);
-  const listed = await newestRelease(place, named.version);
+  const listed = await (named.version === undefined
+    ? newestUnlessOld(place, origin)
+    : newestRelease(place, origin, named.version));
   const isNamed = named.archive === undefined || listed?.archive === named.archive;
   if (listed === undefined || !isNamed)
     throw new Error(`${place} has no release ${named.version ?? ""} for this machine.`);
@@ -53,6 +66,7 @@ export async function fetchRelease(
     await mkdir(scratch, { mode: 0o700 });
     await unpack(await download(place, listed, scratch), listed, scratch);
     await writeFile(join(scratch, "tree/.sha256"), `${listed.sha256}\n`);
+    await runOk({ file: "sync", args: ["--file-system", join(scratch, "tree")] }, { timeoutMs: archiveTimeoutMs });
     await rename(join(scratch, "tree"), target);
   } finally {
     await rm(scratch, { recursive: true, force: true });
@@ -64,9 +78,13 @@ export async function fetchRelease(
  * Returns the newest release for this machine at an address or in a folder; undefined if there is none. Throws unless the list is signed with
  * the key of the running version.
  */
-export async function newestRelease(place: string, named?: string): Promise<Listed | undefined> {
+async function newestRelease(
+  place: string,
+  { keyFile = join(ownFolder, "release-key.pem") }: Pick<Origin, "keyFile">,
+  named?: string,
+): Promise<Listed | undefined> {
   const sums = await read(place, "SHA256SUMS");
-  const key = await readFile(join(ownFolder, "release-key.pem"));
+  const key = await readFile(keyFile);
   if (!verify(null, sums, key, await read(place, "SHA256SUMS.sig")))
     throw new Error(`SHA256SUMS of ${place} is not signed with the key of the installed version.`);
   const lines = sums.toString().matchAll(/^([0-9a-f]{64}) {2}(berth-([0-9][\w.+-]*)-linux-(x64|arm64)\.tar\.zst)$/gm);
@@ -75,6 +93,35 @@ export async function newestRelease(place: string, named?: string): Promise<List
     .filter(({ version, arch }) => arch === process.arch && valid(version) !== null && version === (named ?? version))
     .toSorted((one, other) => compare(one.version, other.version))
     .at(-1);
+}
+
+/**
+ * Like `newestRelease`, and throws for a list that ends before the running version, or before one that the place has named earlier. A
+ * signature stays valid for ever, so whoever serves releases could present an old list, whose versions have known faults.
+ */
+export async function newestUnlessOld(
+  place: string,
+  { seen, ...signed }: Omit<Origin, "standard">,
+): Promise<Listed | undefined> {
+  const newest = await newestRelease(place, signed);
+  if (newest === undefined) return undefined;
+  const known = readJson<Readonly<Record<string, string>>>(seen) ?? {};
+  const { version } = newest;
+  const running = readVersion().version;
+  const named = known[place];
+  if (named !== undefined && lt(version, named))
+    throw new Error(
+      `The releases at ${place} end with ${version}, although ${named} was there before: the list is an old one, or ${named} was withdrawn. Name the version, or its archive, to install it nevertheless.`,
+    );
+  if (lt(version, running))
+    throw new Error(
+      `The releases at ${place} end with ${version}, which is older than ${running}, the version that runs. Name the version, or its archive, to go back to it.`,
+    );
+  if (version !== named) {
+    await mkdir(dirname(seen), { recursive: true, mode: 0o700 });
+    replaceFile(seen, JSON.stringify({ ...known, [place]: version }), { flush: true });
+  }
+  return newest;
 }
 
 function placeOf(source: string | null, standard: string | null) {

@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync, readlinkSync, renameSync, rmSync
 import { basename, dirname, join } from "node:path";
 import { ownFolder } from "../../kit/own-version.ts";
 import { processIds } from "../../kit/processes.ts";
+import { syncFolder } from "../../kit/whole-file.ts";
 
 /** Where install.sh put Berth: `PREFIX/versions/VERSION` side by side, and the link `PREFIX/current` to the one that is started. */
 export interface Installation {
@@ -35,12 +36,14 @@ export function currentVersion({ prefix }: Installation): string {
   return basename(readlinkSync(join(prefix, "current")));
 }
 
-/** Makes a version the one that the next start uses, in one step. Idempotent. */
-export function setCurrent({ prefix }: Installation, version: string): void {
+/** Makes a version the one that the next start uses, in one step, which a power failure then does not undo. Idempotent. */
+export function setCurrent({ prefix, versions }: Installation, version: string): void {
+  syncFolder(versions);
   const draft = join(prefix, ".current.new");
   rmSync(draft, { force: true });
   symlinkSync(join("versions", version), draft);
   renameSync(draft, join(prefix, "current"));
+  syncFolder(prefix);
 }
 
 /** Counts the running processes of each version: by their program, and by the files that their command lines name. */

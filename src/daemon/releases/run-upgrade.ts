@@ -72,7 +72,8 @@ const perform: Readonly<Record<StepName, (upgrade: Upgrade) => Promise<Partial<S
   requested: async () => ({}),
 
   async fetched({ config, installation, request }) {
-    const to = await fetchRelease(installation, request.source ?? null, config.releaseUrl);
+    const { seen } = upgradeFiles(config.dataDir);
+    const to = await fetchRelease(installation, request.source ?? null, { standard: config.releaseUrl, seen });
     if (to === request.from) throw new Error(`Berth ${to} is the version that runs.`);
     return { to };
   },

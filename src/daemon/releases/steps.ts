@@ -1,7 +1,7 @@
 import { appendFileSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync } from "node:fs";
 import { dirname } from "node:path";
 import type { UpgradeStep } from "../../ports/releases.ts";
-import { readTextOrEmpty } from "../../kit/whole-file.ts";
+import { readTextOrEmpty, syncFolder } from "../../kit/whole-file.ts";
 
 /** The steps of an upgrade, in order. From `switching` on, an upgrade that fails goes back. */
 export const upgradeSteps = [
@@ -64,6 +64,7 @@ export function beginSteps(file: string, request: Pick<Step, "source" | "from" |
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   if (existsSync(file)) renameSync(file, `${file}.before`);
   appendStep(file, { step: "requested", ...request });
+  syncFolder(dirname(file));
 }
 
 /** Returns whether the upgrade of these lines has neither succeeded nor failed. */

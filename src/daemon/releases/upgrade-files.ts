@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { pathsIn } from "../config.ts";
 
-/** Returns the files of the newest upgrade: its steps, the program that continues it (while it runs), its lock and its output. */
+/** Returns the files of the newest upgrade: its steps, the program that continues it (while it runs), its lock and its output; and the newest versions seen. */
 export function upgradeFiles(dataDir: string) {
   const { upgrade } = pathsIn(dataDir);
   return {
@@ -10,5 +10,6 @@ export function upgradeFiles(dataDir: string) {
     runner: join(upgrade, "runner"),
     lock: join(upgrade, "lock"),
     log: join(upgrade, "log"),
+    seen: join(upgrade, "newest-seen"),
   };
 }

@@ -5,11 +5,12 @@ import { gt } from "semver";
 import { startDetached } from "../../kit/exec.ts";
 import type { Log } from "../../kit/log.ts";
 import { ownFolder, readVersion } from "../../kit/own-version.ts";
+import { syncFolder } from "../../kit/whole-file.ts";
 import type { Releases } from "../../ports/releases.ts";
 import { migrate, pendingMigrations } from "../../store/migrate.ts";
 import type { Config } from "../config.ts";
 import { ownSupervisor, startEnvironment } from "./control-plane.ts";
-import { newestRelease } from "./fetch-release.ts";
+import { newestUnlessOld } from "./fetch-release.ts";
 import { currentVersion, installationOf, installedVersions, processesOf, type Installation } from "./installation.ts";
 import { beginSteps, isUnderWay, readSteps } from "./steps.ts";
 import { upgradeFiles } from "./upgrade-files.ts";
@@ -32,12 +33,12 @@ export function openReleases(
   { connection, log }: { readonly connection: PoolConfig; readonly log: Log },
 ): { readonly releases: Releases; close(): void } {
   const installation = installationOf();
-  const { steps } = upgradeFiles(config.dataDir);
+  const { steps, seen } = upgradeFiles(config.dataDir);
   const isBusy = () => isUnderWay(readSteps(steps));
   let newest: string | null = null;
   const look = async () => {
     if (config.releaseUrl !== null && installation !== null)
-      newest = (await newestRelease(config.releaseUrl))?.version ?? null;
+      newest = (await newestUnlessOld(config.releaseUrl, { seen }))?.version ?? null;
   };
   const warn = (error: unknown) => log.warn({ err: error }, "could not look for releases or continue an upgrade");
   void look().catch(warn);
@@ -82,8 +83,9 @@ function describeInstalled(installation: Installation) {
 
 /** Begins an upgrade in a process of its own. */
 async function beginUpgrade(config: Config, source: string | null): Promise<void> {
-  const { steps, runner } = upgradeFiles(config.dataDir);
+  const { steps, runner, folder } = upgradeFiles(config.dataDir);
   beginSteps(steps, { source, from: readVersion().version, service: ownSupervisor() });
   writeFileSync(runner, join(ownFolder, "bin/berthd"), { mode: 0o600, flush: true });
+  syncFolder(folder);
   await continueUpgrade(config);
 }
