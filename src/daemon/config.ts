@@ -138,6 +138,7 @@ export function pathsIn(dataDir: string) {
     ownPostgres: join(dataDir, "control-database"),
     recoveryKey: join(dataDir, "recovery.key"),
     recoveryRecipient: join(dataDir, "recovery.pub"),
+    storageKey: join(dataDir, "storage.key"),
     packing: join(dataDir, "platform-backup"),
     restoring: join(dataDir, "restoring"),
     standby: join(dataDir, "standby"),

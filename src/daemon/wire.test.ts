@@ -23,12 +23,12 @@ const dir = mkdtempSync(join(tmpdir(), "berth-secret-"));
 after(() => rmSync(dir, { recursive: true }));
 const s3SecretKeyFile = join(dir, "secret");
 writeFileSync(s3SecretKeyFile, "planted-secret\n");
-const none = { s3Url: null, s3SecretKeyFile: null };
-const all = { s3Url: "https://id@s3.test/bucket/berth/?region=eu-central-1", s3SecretKeyFile };
+const none = { s3Url: null, s3SecretKeyFile: null, dataDir: "/nowhere" };
+const all = { s3Url: "https://id@s3.test/bucket/berth/?region=eu-central-1", s3SecretKeyFile, dataDir: "/nowhere" };
 
 test("files go to the disk unless a bucket is configured, and older ones on the disk stay within reach", () => {
-  assert.equal(storagesOf(none, "/nowhere").standard, "disk");
-  const both = storagesOf(all, "/nowhere");
+  assert.equal(storagesOf(none).standard, "disk");
+  const both = storagesOf(all);
   assert.equal(both.standard, "s3");
   assert.deepEqual(Object.keys(both.named), ["disk", "s3"]);
 });
@@ -44,7 +44,7 @@ test("half a configuration and a wrong one are refused by naming the setting, wi
   ];
   for (const config of wrong)
     assert.throws(
-      () => storagesOf(config, "/nowhere"),
+      () => storagesOf(config),
       (error) => error instanceof StartRefused && /BERTH_S3_/.test(error.message) && !/planted/.test(error.message),
     );
 });

@@ -8,6 +8,7 @@ import { createOutboxNotifier } from "../adapters/notifier-outbox/outbox-notifie
 import { createSmtpNotifier } from "../adapters/notifier-smtp/smtp-notifier.ts";
 import { createWebhookNotifier } from "../adapters/notifier-webhook/webhook-notifier.ts";
 import { createOutgoingHttp } from "../adapters/outgoing-http/outgoing-http.ts";
+import { createAgeStorage } from "../adapters/storage-age/age-storage.ts";
 import { createDiskStorage } from "../adapters/storage-disk/disk-storage.ts";
 import { createS3Storage, type S3StorageOptions } from "../adapters/storage-s3/s3-storage.ts";
 import { HttpsNames } from "../features/certificates/certificates.ts";
@@ -30,11 +31,15 @@ import { StartRefused, diskLimitsOf, mibToBytes, pathsIn, pushLimitsOf, type Con
 import { machineName } from "./data-folder.ts";
 import { createEdge } from "./edge.ts";
 import { noEdge, partsOfPrimary } from "./elsewhere.ts";
+import { identitiesOf, recipientsOf } from "./recovery/kept-files.ts";
 import type { Foundation } from "./family.ts";
 import { createPrimaryParts } from "./primary-parts.ts";
 
-/** Creates the platform. This composition root is the only place that gives a port its adapter. */
-export async function wire(foundation: Foundation): Promise<Wired> {
+/** Creates the platform. This composition root is the only place that gives a port its adapter. `identity` is a recovery key from elsewhere. */
+export async function wire({
+  identity = null,
+  ...foundation
+}: Foundation & { readonly identity?: string | null }): Promise<Wired> {
   const { config, database, wakeups, log } = foundation;
   const dns = createDnsResolver({ servers: config.dnsServers, timeoutMs: 3000 });
   const addresses = {
@@ -57,7 +62,7 @@ export async function wire(foundation: Foundation): Promise<Wired> {
       edge: config.roles.includes("edge") ? createEdge(foundation) : noEdge(),
       certificateIssuer: await certificateIssuerOf(config),
       dnsProvider: dnsProviderOf(config),
-      storages: storagesOf(config, paths.backups),
+      storages: storagesOf(config, identity),
       dns,
       outgoingHttp: createOutgoingHttp(addresses),
       notifiers: notifiersOf(config, log),
@@ -242,18 +247,28 @@ function addressesOfListen(listen: string): readonly string[] {
   return isIP(listen) > 0 && usable.length > 0 ? usable : ["127.0.0.1"];
 }
 
-type StorageConfig = Pick<Config, "s3Url" | "s3SecretKeyFile">;
+type StorageConfig = Pick<Config, "s3Url" | "s3SecretKeyFile" | "dataDir">;
 
 /**
  * Returns the storages of backups: always the disk, because older backups may be there, and an S3-compatible store, which is the default
- * once it is configured.
+ * once it is configured and gets everything encrypted. `identity` is a recovery key that is not in the data folder.
  */
-export function storagesOf(config: StorageConfig, dir: string): Storages {
-  const disk = createDiskStorage({ dir });
+export function storagesOf(config: StorageConfig, identity: string | null = null): Storages {
+  const disk = createDiskStorage({ dir: pathsIn(config.dataDir).backups });
   const bucket = bucketOf(config);
   if (bucket === null) return { standard: "disk", named: { disk } };
-  return { standard: "s3", named: { disk, s3: createS3Storage(bucket) } };
+  const s3 = createAgeStorage({
+    storage: createS3Storage(bucket),
+    recipients: () => recipientsOf(config),
+    identities: () => identitiesOf(config, identity),
+    // Backups of the platform are encrypted already, and what lists them must be found without a key.
+    isPlain: (key) => key.startsWith("platform/") || key === storageProbe,
+  });
+  return { standard: "s3", named: { disk, s3 } };
 }
+
+/** The file with which `berthd doctor` tries the store, also before there is a key. */
+export const storageProbe = "doctor/probe";
 
 /** Returns the S3-compatible store's options; null if none is configured. Throws `StartRefused` if its settings are incomplete or wrong. */
 function bucketOf({ s3Url, s3SecretKeyFile }: StorageConfig): S3StorageOptions | null {

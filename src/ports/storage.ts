@@ -10,7 +10,7 @@ export interface Storage {
    * stream's own error or with `StorageFull`; then nothing is stored under the key.
    */
   put(key: string, content: Readable, signal?: AbortSignal): Promise<{ readonly size_bytes: number }>;
-  /** Opens the file as a stream. Rejects with `StorageMissing` when there is none. */
+  /** Opens the file as a stream, which may fail with `ArchiveDamaged`. Rejects with `StorageMissing` when there is none. */
   open(key: string, signal?: AbortSignal): Promise<Readable>;
   /** Deletes the file for good, along with remains of an interrupted `put` under this key. Idempotent. */
   delete(key: string): Promise<void>;
@@ -33,6 +33,14 @@ export class StorageFull extends Error {
   constructor(cause?: unknown) {
     super("there is no room left in the storage", { cause });
     this.name = "StorageFull";
+  }
+}
+
+/** A file is missing, or differs from what was stored. */
+export class ArchiveDamaged extends Error {
+  constructor(what: string, cause?: unknown) {
+    super(what, { cause });
+    this.name = "ArchiveDamaged";
   }
 }
 

@@ -1,14 +1,17 @@
 import assert from "node:assert/strict";
-import { copyFile, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { zstdDecompressSync } from "node:zlib";
+import { Decrypter } from "age-encryption";
+import { readIdentity } from "../../src/adapters/platform-archive-age/recovery-key.ts";
 import { send } from "../../src/adapters/storage-s3/requests.ts";
 import { createApp, layGround, restore, startPlatform, type TestPlatform } from "../e2e/platform.ts";
 import { run } from "../../src/kit/exec.ts";
 import { cliUser } from "../support/cli.ts";
 import { eventually } from "../support/eventually.ts";
-import { missingForSwift, startSwift } from "../support/swift.ts";
+import { missingForSwift, startSwift, type SwiftServer } from "../support/swift.ts";
 
 // Drawn with other S3 files: every run tests the same rules on the disk storage.
 
@@ -76,14 +79,34 @@ test(
       assert.equal(rows.status, 200, JSON.stringify(rows.body));
       assert.equal(rows.body.rows.length, 1);
 
+      const recoveryKey = join(folder, "recovery.key");
+      // The operator moves it away: the platform goes on with its own key.
+      await rename(join(platform.dataDir, "recovery.key"), recoveryKey);
       const [key] = keys as [string];
-      await send({ ...server, bucket }, { method: "PUT", key, body: new Uint8Array(backup.size_bytes) });
+      const object = async () =>
+        Buffer.from(await (await send({ ...server, bucket }, { method: "GET", key })).arrayBuffer());
+      const verify = async (body: Uint8Array) => {
+        await send({ ...server, bucket }, { method: "PUT", key, body: new Uint8Array(body) });
+        return (await platform.call<{ status: string }>("POST", `/v1/backups/${backup.id}/verify`)).body.status;
+      };
+      const stored = await object();
+      assert.match(stored.subarray(0, 22).toString(), /^age-encryption.org\/v1\n$/);
+      const age = new Decrypter();
+      age.addIdentity(readIdentity(recoveryKey));
+      const plain = Buffer.from(await age.decrypt(stored));
+      assert.equal(zstdDecompressSync(plain).subarray(0, 5).toString(), "PGDMP");
+      assert.equal(plain.length, backup.size_bytes);
+      for (const at of [60, stored.length >> 1, stored.length - 1]) {
+        const flipped = Buffer.from(stored);
+        flipped[at] = (flipped[at] ?? 0) ^ 1;
+        assert.equal(await verify(flipped), "failed", `the byte at ${at}`);
+      }
+      assert.equal(await verify(new Uint8Array(backup.size_bytes)), "failed");
       const damaged = await platform.call<{ code: string }>("POST", "/v1/projects/notes/restore", {
         backup_id: backup.id,
       });
       assert.deepEqual([damaged.status, damaged.body.code], [409, "backup_damaged"]);
-      const found = await platform.call<{ status: string }>("POST", `/v1/backups/${backup.id}/verify`);
-      assert.equal(found.body.status, "failed");
+      assert.equal(await verify(plain), "verified", "what was stored before Berth encrypted");
 
       const ok = async (...args: string[]) => {
         await using user = await cliUser({ url: platform.api, token: platform.token });
@@ -109,8 +132,9 @@ test(
       await makeBackup(platform);
       assert.match(await ok("platform", "backup"), /Backed up: pbk_/);
       assert.match(await ok("platform", "backups"), /completed.*s3.*age1/i);
-      const recoveryKey = join(folder, "recovery.key");
-      await copyFile(join(platform.dataDir, "recovery.key"), recoveryKey);
+      for (const each of await keysIn(server, ""))
+        if (!each.includes("/platform/") && each !== key)
+          assert.match(await firstBytes(server, each), /^age-encryption/, each);
       const digest = await inStorage("sha256sum photo note");
       await platform.destroy();
       const { dataDir } = await layGround();
@@ -138,9 +162,16 @@ async function makeBackup(platform: TestPlatform): Promise<Backup> {
   return backup;
 }
 
-/** Lists what backups have stored; the archive of the database stores its own. */
-async function keysIn(server: Awaited<ReturnType<typeof startSwift>>): Promise<string[]> {
+async function firstBytes(server: SwiftServer, key: string): Promise<string> {
+  const answer = await send({ ...server, bucket }, { method: "GET", key, expected: [404] });
+  const bytes = Buffer.from(await answer.arrayBuffer());
+  // The archive deletes what it no longer needs.
+  return answer.status === 404 ? "age-encryption" : bytes.subarray(0, 22).toString();
+}
+
+/** Lists what backups have stored; unless it is asked for, without what the archive of the database stores. */
+async function keysIn(server: SwiftServer, without = "/archive/"): Promise<string[]> {
   const listed = await send({ ...server, bucket }, { method: "GET", query: { "list-type": "2" } });
   const keys = [...(await listed.text()).matchAll(/<Key>([^<]+)<\/Key>/g)].map((match) => match[1] as string);
-  return keys.filter((key) => !key.includes("/archive/"));
+  return keys.filter((key) => without === "" || !key.includes(without));
 }

@@ -42,7 +42,7 @@ export const shownFolders: Readonly<Record<string, readonly string[]>> = {
     "src/features/deployments/",
     "src/http/",
   ],
-  "test/live/s3-platform.test.ts": ["/storage-s3/", "/storage-disk/"],
+  "test/live/s3-platform.test.ts": ["/storage-s3/", "/storage-age/", "/storage-disk/"],
   "test/e2e/access.test.ts": [
     "/tokens/",
     "/ssh-keys/",

@@ -16,14 +16,18 @@ export interface RecoveryKeyFiles {
 export async function ensureRecoveryKey(files: RecoveryKeyFiles, known: string | null): Promise<string> {
   const kept = readTextOrEmpty(files.recipient).trim();
   if (kept !== "") return kept;
-  if (known === null && !existsSync(files.identity))
-    replaceFile(files.identity, `${heading}\n${await generateX25519Identity()}\n`, { flush: true });
-  const recipient = known ?? (await identityToRecipient(readIdentity(files.identity)));
+  const recipient = known ?? (await ensureIdentity(files.identity, heading));
   replaceFile(files.recipient, `${recipient}\n`, { flush: true });
   return recipient;
 }
 
 const heading = "# Berth's recovery key. Only it opens backups of the platform: keep a copy away from this machine.";
+
+/** Makes an age identity, unless the file has one, and returns its recipient. It is durable before anything is encrypted to it. */
+export async function ensureIdentity(file: string, about: string): Promise<string> {
+  if (!existsSync(file)) replaceFile(file, `${about}\n${await generateX25519Identity()}\n`, { flush: true });
+  return identityToRecipient(readIdentity(file));
+}
 
 /** Reads the age identity in a file. */
 export function readIdentity(file: string): string {

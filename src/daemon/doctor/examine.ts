@@ -14,7 +14,7 @@ import { edgeListens, requireFreePorts } from "../edge.ts";
 import { requireOwnDatabase } from "../own-database.ts";
 import { readReadiness } from "../releases/control-plane.ts";
 import { ensureMachine } from "../setup/machine.ts";
-import { dataDiskOf, domainSettingsOf, storagesOf } from "../wire.ts";
+import { dataDiskOf, domainSettingsOf, storageProbe, storagesOf } from "../wire.ts";
 
 /** What Berth needs on this machine, whether it is there, and how to mend it. */
 export interface Finding {
@@ -157,7 +157,7 @@ async function nameChecks(config: Config): Promise<readonly Found[]> {
 }
 
 async function storageChecks(config: Config): Promise<readonly Found[]> {
-  const { standard, named } = storagesOf(config, pathsIn(config.dataDir).backups);
+  const { standard, named } = storagesOf(config);
   const storage = named[standard];
   if (standard === "disk" || storage === undefined)
     return [
@@ -166,7 +166,7 @@ async function storageChecks(config: Config): Promise<readonly Found[]> {
         "Set BERTH_S3_URL, or copy the folder `backups` elsewhere.",
       ),
     ];
-  const key = "doctor/probe";
+  const key = storageProbe;
   try {
     await storage.put(key, Readable.from([Buffer.from("probe")]));
     await (await storage.open(key)).toArray();

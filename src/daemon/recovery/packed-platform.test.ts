@@ -130,7 +130,7 @@ test("a recovery key stays: its recipient comes back from the identity or from t
 const origins: Readonly<
   Record<keyof ReturnType<typeof pathsIn>, "file" | "dump" | "bundle" | "project" | "made again">
 > = {
-  ...{ adminToken: "file", keyFile: "file", recoveryRecipient: "file", hostKey: "file" },
+  ...{ adminToken: "file", keyFile: "file", recoveryRecipient: "file", storageKey: "file", hostKey: "file" },
   ...{ ownPostgres: "dump", repositories: "bundle", databases: "project", storage: "project", backups: "project" },
   // The key that opens the backup comes from elsewhere.
   recoveryKey: "made again",

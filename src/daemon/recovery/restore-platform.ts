@@ -82,7 +82,7 @@ export async function restoreHeld(
     if (copy !== null) await runOk({ file: "cp", args: [...copying, "--", copy, paths.backups] });
     for (const [name, path] of Object.entries(keptFiles(config))) await place(join(partsIn(folder).files, name), path);
     const own = { ...opened, taken_at: manifest.taken_at, version: manifest.version };
-    const parts = await fill(config, own, say);
+    const parts = await fill(config, { own, identity: identityIn(request.key) }, say);
     const changed = await keepSettings(config, manifest);
     await rm(folder, { recursive: true });
     if (standby === null) await rm(paths.standby, { force: true });
@@ -204,7 +204,7 @@ export async function newestBackup(config: Config, from: string): Promise<string
 /** Returns the storage to read, and the folder to copy into the data folder, whose backups rows then find there. */
 function sourceOf(config: Config, from: string): { readonly source: Storage; readonly copy: string | null } {
   if (from === "s3") {
-    const { s3 } = storagesOf(config, pathsIn(config.dataDir).backups).named;
+    const { s3 } = storagesOf(config).named;
     if (s3 === undefined)
       throw new StartRefused("Set BERTH_S3_URL and BERTH_S3_SECRET_KEY_FILE, as the lost platform had them.");
     return { source: s3, copy: null };
@@ -237,7 +237,11 @@ async function place(file: string, path: string): Promise<void> {
 }
 
 /** Fills the control database and gives projects what is theirs. */
-async function fill(config: Config, ownBackup: Parameters<typeof completeOwnBackup>[1], say: Say) {
+async function fill(
+  config: Config,
+  { own: ownBackup, identity }: { own: Parameters<typeof completeOwnBackup>[1]; identity: string },
+  say: Say,
+) {
   const log = createLog({ format: config.logFormat, level: "error" });
   const { dataDir, install, toolEnvironment: environment, haproxy } = config;
   const parts = await ensureMachine({ dataDir, log, install, environment, postgres: true, haproxy });
@@ -256,7 +260,7 @@ async function fill(config: Config, ownBackup: Parameters<typeof completeOwnBack
     if (beside > 0) say(`  ${counted(beside, "database")} beside live ones are in no backup and are gone`);
     const wakeups = await openWakeups({ connection, log });
     const restored: RestoredPart[] = [];
-    const { platform } = await wire({ config, parts, database, wakeups, log });
+    const { platform } = await wire({ config, parts, database, wakeups, log, identity });
     await restoreProjects(platform, repositories, (part) => {
       restored.push(part);
       say(`  ${describe(part)}`);

@@ -4,8 +4,8 @@ import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { zstdCompressSync } from "node:zlib";
-import type { Storage } from "../../ports/storage.ts";
-import { ArchiveDamaged, checkArchive, unpackArchive } from "./backup-archive.ts";
+import { ArchiveDamaged, type Storage } from "../../ports/storage.ts";
+import { checkArchive, unpackArchive } from "./backup-archive.ts";
 
 const stored = zstdCompressSync("PGDMP and the rest");
 const sha256 = createHash("sha256").update(stored).digest("hex");

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { Transform, type Readable, type TransformOptions } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createZstdDecompress, type ZstdOptions } from "node:zlib";
-import { StorageMissing, type Storage } from "../../ports/storage.ts";
+import { ArchiveDamaged, StorageMissing, type Storage } from "../../ports/storage.ts";
 
 /** A backup's file: a pg_dump archive, compressed with zstd. */
 export interface ArchiveFile {
@@ -13,14 +13,6 @@ export interface ArchiveFile {
   readonly signal: AbortSignal;
   /** Called with the number of bytes processed so far. */
   readonly onBytes: (bytes: number) => void;
-}
-
-/** The backup's file is missing, or differs from what was stored. */
-export class ArchiveDamaged extends Error {
-  constructor(what: string, cause?: unknown) {
-    super(what, { cause });
-    this.name = "ArchiveDamaged";
-  }
 }
 
 const chunkSize = 1024 * 1024;

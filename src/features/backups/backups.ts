@@ -66,14 +66,8 @@ export {
 export { needsCopy, oldCopies, outsideText, recoveryOf, windowsOf, type Recovery } from "./archive-rules.ts";
 export { ownServer } from "./archive.ts";
 export { deleteOldDrills, drillStates, endDrill, failDrill, troubledDrills, type Evidence } from "./drills.ts";
-export {
-  ArchiveDamaged,
-  checkArchive,
-  openChecked,
-  packArchive,
-  unpackArchive,
-  type ArchiveFile,
-} from "./backup-archive.ts";
+export { ArchiveDamaged } from "../../ports/storage.ts";
+export { checkArchive, openChecked, packArchive, unpackArchive, type ArchiveFile } from "./backup-archive.ts";
 export {
   droppedDatabases,
   forgetAllRestored,

@@ -4,10 +4,10 @@ import { buffer } from "node:stream/consumers";
 import { zstdDecompress } from "node:zlib";
 import { promisify } from "node:util";
 import { sql } from "kysely";
-import type { Storages } from "../../ports/storage.ts";
+import { ArchiveDamaged, type Storages } from "../../ports/storage.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import type { ProjectKey } from "../projects/projects.ts";
-import { ArchiveDamaged, openStored, type ArchiveFile } from "./backup-archive.ts";
+import { openStored, type ArchiveFile } from "./backup-archive.ts";
 
 /** One line of a list: the SHA-256 of a piece, the storage that has it, and its key there. */
 export interface Piece {
