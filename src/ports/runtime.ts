@@ -174,6 +174,8 @@ export interface InstanceExit {
   readonly out_of_memory: boolean;
   /** The runtime gave the instance up because its machine is lost: not the application's fault. */
   readonly machine_lost?: true;
+  /** It ended with its machine, or with the service that Berth is, stopped in order or not: not the application's fault. */
+  readonly stopped?: true;
   readonly at: Date;
 }
 

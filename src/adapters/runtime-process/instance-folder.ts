@@ -105,6 +105,11 @@ export class InstanceFolder {
     writeFileSync(join(this.path, "out-of-memory"), "");
   }
 
+  /** Whether the shim was asked to end, too, as by systemd, which signals every process of the service. */
+  wasStopped(): boolean {
+    return existsSync(join(this.path, "stopped"));
+  }
+
   wasMarkedOutOfMemory(): boolean {
     return existsSync(join(this.path, "out-of-memory"));
   }

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { isAlive } from "../../kit/processes.ts";
 import type { Sandbox } from "../../sandbox/spec.ts";
 import type { Instance, InstanceExit } from "../../ports/runtime.ts";
+import { hasPidNamespace } from "./stop-instance.ts";
 import { currentBoot, type InstanceFolder } from "./instance-folder.ts";
 
 /** Returns whether the shim of this attempt is alive or about to start. */
@@ -28,10 +29,14 @@ export function settleExit(folder: InstanceFolder, sandbox: Sandbox): InstanceEx
   const mayStart = !folder.shim() && folder.record.boot_id === currentBoot();
   if (mayStart && !folder.giveUp()) return undefined;
   const written = folder.writtenExit();
+  const wentDown = written === undefined && folder.record.boot_id !== currentBoot();
+  // Without a PID namespace, an application can signal its own shim.
+  const isStopped = wentDown || (folder.wasStopped() && hasPidNamespace(sandbox));
   const starved = folder.wasMarkedOutOfMemory() || sandbox.outOfMemory(folder.record.sandbox_id);
   const exit = {
     code: written?.code ?? null,
     out_of_memory: starved && written?.code !== 0,
+    ...(isStopped ? { stopped: true as const } : {}),
     at: written?.at ?? new Date(),
   };
   folder.settle(exit);

@@ -74,11 +74,12 @@ describe("the files of applications", () => {
     assert.equal(settleExit(folder, sandbox)?.code, null);
   });
 
-  it("tell that an application has ended when its pid is lost, or never fitted on the disk", () => {
+  it("tell that an application has ended when its pid is lost, or never fitted on the disk, and whether the machine did", () => {
     for (const boot_id of [currentBoot(), "another"]) {
       const folder = start("dep_a", { boot_id });
       emptied(folder, "pid");
-      assert.equal(settleExit(folder, sandbox)?.code, null);
+      const exit = settleExit(folder, sandbox);
+      assert.deepEqual([exit?.code, exit?.stopped === true], [null, boot_id === "another"]);
     }
   });
 

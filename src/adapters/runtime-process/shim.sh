@@ -2,8 +2,10 @@
 # shim.sh <instance folder> <command> [argument]...
 # Outlives the control plane that started it, waits for the application and writes how it ended. Its own stat line goes first, so that it can be found
 # again; the file exists already when the start was given up. Signals are caught, not ignored: the application gets the defaults.
-trap : HUP INT TERM
+trap : HUP INT
 folder=$1
+# Berth signals the application only. Who signals this process, too, ends the whole service or the machine.
+trap 'true >"$folder/stopped"' TERM
 shift
 read -r stat </proc/$$/stat
 set -C

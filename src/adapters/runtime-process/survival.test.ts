@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { startNode } from "../../../test/support/node-process.ts";
 import { start } from "../../kit/exec.ts";
-import { isAlive, processIds } from "../../kit/processes.ts";
+import { identify, isAlive, processIds, sendSignal } from "../../kit/processes.ts";
 import { until } from "../../kit/until.ts";
 import type { Instance, Workload } from "../../ports/runtime.ts";
 import { currentBoot, type InstanceFolder } from "./instance-folder.ts";
@@ -133,6 +133,25 @@ describe("applications of the process runtime", () => {
       below.filter((pid) => alive.has(pid)),
       [],
     );
+    await runtime.remove(wanted.id);
+  });
+
+  it("did not crash when everything of the service is asked to end, as systemd does, but did when only they are", async (t) => {
+    if (!ground.sandbox.describe().isolation.includes("namespaces"))
+      return t.skip("without namespaces an application could pretend that");
+    const wanted = workload();
+    const endedBy = async (attempt: number, withShim: boolean) => {
+      await ask(await runtime.start(wanted, { ordinal: 0, attempt }));
+      const shim = shimOf(wanted.id);
+      const below = readProcessTree().descendantsOf(shim.pid);
+      const asked = withShim ? [shim, ...below] : below;
+      // One ends with the other, so some are gone.
+      for (const each of asked.map(({ pid }) => identify(pid))) if (each !== undefined) sendSignal(each, "SIGTERM");
+      const { exit } = await exited(runtime, wanted.id);
+      return [exit?.code, exit?.stopped];
+    };
+    assert.deepEqual(await endedBy(1, true), [143, true]);
+    assert.deepEqual(await endedBy(2, false), [143, undefined]);
     await runtime.remove(wanted.id);
   });
 

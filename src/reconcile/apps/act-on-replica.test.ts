@@ -17,6 +17,31 @@ before(async () => {
 });
 after(() => database.drop());
 
+test("a replica that was stopped with its service is no crash: it is neither counted nor told", async () => {
+  const { db, vault } = database;
+  const { deployment_id: id } = await deployedProject({ db, vault }, { host: "127.0.0.1", port: 1 });
+  const platform = platformDouble({ db, vault, ingestOutput: async () => {} });
+  const crash = async (stopped: { readonly stopped?: true }) => {
+    await db.updateTable("replica").set({ state: "running" }).where("deployment_id", "=", id).execute();
+    const exit = { code: 143, out_of_memory: false, at: new Date(), ...stopped };
+    const instance = instanceDouble({ workload_id: id, attempt: 1, state: "exited", address: null, exit });
+    const { workloads } = await changedWorkloads(db, platform.machine, { ids: [id] });
+    const workload = workloads.find((each) => each.id === id);
+    assert.ok(workload);
+    const replica = { platform, workload, ordinal: 0, row: workload.replica_rows[0], instance };
+    await actOnReplica(replica, { action: "crashed", instance }, new AbortController().signal);
+    const row = await db
+      .selectFrom("replica")
+      .select(["crashes", "restarts"])
+      .where("deployment_id", "=", id)
+      .execute();
+    const told = await db.selectFrom("activity").select("id").where("action", "=", "replica.crashed").execute();
+    return [row[0]?.crashes, row[0]?.restarts, told.length];
+  };
+  assert.deepEqual(await crash({ stopped: true }), [0, 0, 0]);
+  assert.deepEqual(await crash({}), [1, 1, 1]);
+});
+
 test("a replica of a lost machine starts elsewhere before an edge that is behind confirms, after only its own output is stored", async () => {
   const { db, vault } = database;
   const { deployment_id: id } = await deployedProject({ db, vault }, { host: "127.0.0.1", port: 1 });

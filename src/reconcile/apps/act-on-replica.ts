@@ -15,7 +15,7 @@ import type { Platform } from "../platform.ts";
 import { probeInstance } from "../probe-health.ts";
 import { recordInstance, startReplica } from "../start-replica.ts";
 import { workloadOf } from "../workload.ts";
-import { crashOf, type ReplicaAction } from "./apps-rules.ts";
+import { crashOf, isFaultless, type ReplicaAction } from "./apps-rules.ts";
 import { outputOf } from "./output-of.ts";
 
 export interface Replica {
@@ -97,14 +97,14 @@ async function admitWhenHealthy(replica: Replica, { address, attempt }: Instance
 }
 
 /**
- * Removes an ended replica from the routes, stores its last output, and records the crash for the project's owner unless the machine was
- * lost.
+ * Removes an ended replica from the routes, stores its last output, and records the crash for the project's owner unless something
+ * else than the application ended it.
  */
 async function recordEnd(replica: Replica): Promise<void> {
   const { platform, workload, row, instance } = replica;
   const attempt = row?.attempt ?? 0;
   const crash = crashOf({ restarts: row?.restarts ?? 0 }, instance);
-  const counts = instance?.exit?.machine_lost !== true;
+  const counts = !isFaultless(instance?.exit);
   const isNew = await markCrashed(platform.db, { ...keyOf(replica), ...crash, counts, attempt });
   await platform.wakeups.send(platform.db, "edge");
   await platform.ingestOutput(await outputOf(platform, workload, instance === undefined ? [] : [instance]));
@@ -114,6 +114,7 @@ async function recordEnd(replica: Replica): Promise<void> {
   const { slug: project, number: deployment, process } = workload;
   const named = { project, deployment, process, replica: replica.ordinal };
   if (instance?.exit?.machine_lost) return platform.log.warn(named, "a replica was lost because its machine is down");
+  if (!counts) return platform.log.info(named, "a replica ended with its machine or service; it starts again");
   platform.log.warn({ ...named, exit_code }, "an application crashed");
   await recordCrash(platform.db, {
     ...{ org_id: workload.org_id, project_id: workload.project_id, deployment: workload.number },

@@ -106,9 +106,11 @@ test("pauses between restarts double from one second to a minute, and begin anew
   assert.equal(crashOf({ restarts: 1 }, undefined).pauseMs, 2000);
 });
 
-test("a replica that is lost with its machine starts at once, and did not crash", () => {
+test("a replica that is lost with its machine, or stopped with it, starts at once, and did not crash", () => {
   const { exit, ...given } = instance("exited");
   assert.ok(exit);
-  const { restarts, pauseMs } = crashOf({ restarts: 3 }, { ...given, exit: { ...exit, machine_lost: true } });
-  assert.deepEqual([restarts, pauseMs], [3, 0]);
+  for (const why of [{ machine_lost: true }, { stopped: true }] as const) {
+    const { restarts, pauseMs } = crashOf({ restarts: 3 }, { ...given, exit: { ...exit, ...why } });
+    assert.deepEqual([restarts, pauseMs], [3, 0]);
+  }
 });

@@ -1,6 +1,6 @@
 import { deploymentStates, type DeploymentStatus } from "../../contract/states.ts";
 import type { ReplicaRow, WorkloadRow } from "../../features/replicas/replicas.ts";
-import type { Instance } from "../../ports/runtime.ts";
+import type { Instance, InstanceExit } from "../../ports/runtime.ts";
 
 /** The columns that decide the desired state of a deployment's process type. */
 export type DeploymentState = Pick<WorkloadRow, "status" | "deleted_at" | "suspended_at">;
@@ -86,13 +86,18 @@ const longestPauseMs = 60_000;
 // A replica that ran at least this long is not in a crash loop.
 const steadyMs = 60_000;
 
+/** Returns whether something else than the application ended it. */
+export function isFaultless(exit: InstanceExit | null | undefined): boolean {
+  return exit?.machine_lost === true || exit?.stopped === true;
+}
+
 /**
- * Computes the pause before the next start: it doubles from 1 s to 60 s, is 1 s again after a run of a minute, and 0 if a machine was lost.
+ * Computes the pause before the next start: it doubles from 1 s to 60 s, is 1 s again after a run of a minute, and 0 if the machine was lost or stopped.
  * `instance` is undefined if it vanished without a trace.
  */
 export function crashOf(row: Pick<ReplicaRow, "restarts">, instance: Instance | undefined): Crash {
   const exit = instance?.exit ?? null;
-  if (exit?.machine_lost) return { restarts: row.restarts, pauseMs: 0, exit_code: null, out_of_memory: false };
+  if (isFaultless(exit)) return { restarts: row.restarts, pauseMs: 0, exit_code: null, out_of_memory: false };
   const ranMs = (exit?.at.getTime() ?? 0) - (instance?.started_at.getTime() ?? 0);
   const restarts = ranMs >= steadyMs ? 1 : row.restarts + 1;
   const pauseMs = Math.min(firstPauseMs * 2 ** (restarts - 1), longestPauseMs);
