@@ -180,6 +180,8 @@ export const rows = [
         // It is shown to whoever may read the history.
         .refine((source) => !/:\/\/.*@/.test(source), "The address of a release must hold no user or password.")
         .optional(),
+      /** Do not back the platform up before, for example because the storage of backups is away. */
+      without_backup: z.boolean().optional(),
     }),
     result: versions,
     errors: ["conflict"],

@@ -4,6 +4,7 @@ export interface UpgradeStep {
     | "requested"
     | "fetched"
     | "checked"
+    | "backed_up"
     | "copied"
     | "rehearsed"
     | "switching"
@@ -37,6 +38,12 @@ export interface ReleaseReport {
   } | null;
 }
 
+export interface WantedUpgrade {
+  readonly source: string | null;
+  /** Whether the platform is not backed up before. */
+  readonly without_backup: boolean;
+}
+
 /** The versions of Berth on this machine, and the change from one to another. */
 export interface Releases {
   /** Returns the newest released version if it is newer than the one that runs; null also where releases are not looked for. */
@@ -46,7 +53,7 @@ export interface Releases {
    * Begins an upgrade, which goes on when this control plane ends. `source` is a version, an address, a file, or null for the newest. Returns
    * why it was not begun, or null.
    */
-  upgrade(source: string | null): Promise<"clone" | "under_way" | null>;
+  upgrade(wanted: WantedUpgrade): Promise<"clone" | "under_way" | null>;
   /** Applies the migrations after which the version before no longer runs, and returns their names. Refused while an upgrade is under way. */
   finalize(): Promise<readonly string[] | "under_way">;
 }

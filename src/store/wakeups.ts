@@ -54,7 +54,7 @@ export async function openWakeups(options: WakeupsOptions): Promise<Wakeups> {
   const line = new Line(options, (topic, id) => tell(listeners, options.log, topic, id));
   await line.open();
   return {
-    send,
+    send: sendWakeup,
     on(topic, listener) {
       const set = listeners.get(topic) ?? new Set();
       listeners.set(topic, set.add(listener));
@@ -69,7 +69,8 @@ const channel = "berth";
 const heartbeatMs = 10_000;
 const retryMs = { first: 100, most: 2000 };
 
-async function send(tx: Db | Tx, topic: Topic, id = ""): Promise<void> {
+/** Wakes all listeners once `tx` commits, from a process that does not listen. */
+export async function sendWakeup(tx: Db | Tx, topic: Topic, id = ""): Promise<void> {
   await sql`select pg_notify(${channel}, ${`${topic}:${id}`})`.execute(tx);
 }
 

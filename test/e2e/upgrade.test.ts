@@ -118,7 +118,7 @@ test("a version that does not start is replaced by the one before, and no reques
 });
 
 // `switching` follows `rehearsed` within milliseconds, so no poll sees the latter as the last line.
-const killedAfter = ["requested", "fetched", "checked", "copied", "switching", "switched"];
+const killedAfter = ["requested", "fetched", "checked", "backed_up", "copied", "switching", "switched"];
 
 test("killed after each step, an upgrade goes on by itself; applications keep their processes", async () => {
   const replica = (await ask(ground.ports.edge, "shop", "/replica")).body;

@@ -44,16 +44,22 @@ function addUpgrade(platform: Command, ctx: CliContext): void {
       "berth platform upgrade 0.2.0",
       "berth platform upgrade ./berth-0.2.0-linux-x64.tar.zst",
     ],
-  }).action(async (given: string | undefined) => {
-    const client = await ctx.client();
-    const file = given === undefined ? undefined : resolve(ctx.environment.cwd, given);
-    const source = file !== undefined && existsSync(file) ? file : given;
-    await client.call("platform.upgrade", { body: source === undefined ? {} : { source } });
-    const look = () => client.call("platform.versions", {});
-    const shown = await withProgress(ctx, "Upgrading Berth; applications go on", (say) => ended(look, say));
-    ctx.output.result(shown, (paint) => describe(shown, paint));
-    if (shown.upgrade?.status !== "done") throw upgradeFailed(shown.upgrade);
-  });
+  })
+    .option(
+      "--without-backup",
+      "do not back the platform up before, for example because the storage of backups is away",
+    )
+    .action(async (given: string | undefined, options: { readonly withoutBackup?: true }) => {
+      const client = await ctx.client();
+      const file = given === undefined ? undefined : resolve(ctx.environment.cwd, given);
+      const source = file !== undefined && existsSync(file) ? file : given;
+      const without_backup = options.withoutBackup ?? false;
+      await client.call("platform.upgrade", { body: { ...(source === undefined ? {} : { source }), without_backup } });
+      const look = () => client.call("platform.versions", {});
+      const shown = await withProgress(ctx, "Upgrading Berth; applications go on", (say) => ended(look, say));
+      ctx.output.result(shown, (paint) => describe(shown, paint));
+      if (shown.upgrade?.status !== "done") throw upgradeFailed(shown.upgrade);
+    });
 }
 
 const lookEveryMs = 1000;

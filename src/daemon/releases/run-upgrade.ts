@@ -10,6 +10,7 @@ import type { Config } from "../config.ts";
 import { createLog } from "../log.ts";
 import { openOwnDatabase } from "../own-database.ts";
 import { ensureMachine } from "../setup/machine.ts";
+import { backUpPlatform } from "./back-up.ts";
 import { askApplication, readReadiness, restartControlPlane, startEnvironment } from "./control-plane.ts";
 import { copyControlDatabase } from "./control-copy.ts";
 import { fetchRelease } from "./fetch-release.ts";
@@ -94,6 +95,12 @@ const perform: Readonly<Record<StepName, (upgrade: Upgrade) => Promise<Partial<S
       hostnames.map(({ hostname }) => hostname),
     );
     return { answered: hostnames.map(({ hostname }) => hostname).filter((name) => !silent.includes(name)) };
+  },
+
+  async backed_up({ config, request }) {
+    if (request.without_backup === true) return { backup: null };
+    const timeoutMs = config.backupHours * 3_600_000;
+    return { backup: await withDatabase(config, ({ db }) => backUpPlatform(db, { timeoutMs })) };
   },
 
   async copied({ config }) {

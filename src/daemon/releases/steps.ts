@@ -8,6 +8,7 @@ export const upgradeSteps = [
   "requested",
   "fetched",
   "checked",
+  "backed_up",
   "copied",
   "rehearsed",
   "switching",
@@ -19,6 +20,7 @@ export const upgradeSteps = [
 export interface Step extends UpgradeStep {
   /** With `requested`: what to install, and the version that runs. */
   readonly source?: string | null;
+  readonly without_backup?: boolean;
   readonly from?: string;
   /** Whose systemd runs the control plane. */
   readonly service?: "system" | "user" | null;
@@ -26,6 +28,8 @@ export interface Step extends UpgradeStep {
   readonly to?: string;
   /** With `checked`: hostnames whose applications answered. */
   readonly answered?: readonly string[];
+  /** With `backed_up`: the backup of the platform; null if none was wanted. */
+  readonly backup?: string | null;
   /** With `copied`. */
   readonly copy?: string;
 }
@@ -60,7 +64,7 @@ export function appendStep(file: string, step: Omit<Step, "at">): void {
 }
 
 /** Begins the file of a new upgrade; the one before stays beside it. */
-export function beginSteps(file: string, request: Pick<Step, "source" | "from" | "service">): void {
+export function beginSteps(file: string, request: Pick<Step, "source" | "without_backup" | "from" | "service">): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   if (existsSync(file)) renameSync(file, `${file}.before`);
   appendStep(file, { step: "requested", ...request });

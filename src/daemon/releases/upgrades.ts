@@ -6,7 +6,7 @@ import { startDetached } from "../../kit/exec.ts";
 import type { Log } from "../../kit/log.ts";
 import { ownFolder, readVersion } from "../../kit/own-version.ts";
 import { syncFolder } from "../../kit/whole-file.ts";
-import type { Releases } from "../../ports/releases.ts";
+import type { Releases, WantedUpgrade } from "../../ports/releases.ts";
 import { migrate, pendingMigrations } from "../../store/migrate.ts";
 import type { Config } from "../config.ts";
 import { ownSupervisor, startEnvironment } from "./control-plane.ts";
@@ -61,10 +61,10 @@ export function openReleases(
         upgrade: lines.length === 0 ? null : upgrade,
       };
     },
-    async upgrade(source) {
+    async upgrade(wanted) {
       if (installation === null) return "clone";
       if (isBusy()) return "under_way";
-      await beginUpgrade(config, source);
+      await beginUpgrade(config, wanted);
       return null;
     },
     finalize: async () => (isBusy() ? "under_way" : migrate({ connection, finalize: true })),
@@ -82,9 +82,9 @@ function describeInstalled(installation: Installation) {
 }
 
 /** Begins an upgrade in a process of its own. */
-async function beginUpgrade(config: Config, source: string | null): Promise<void> {
+async function beginUpgrade(config: Config, wanted: WantedUpgrade): Promise<void> {
   const { steps, runner, folder } = upgradeFiles(config.dataDir);
-  beginSteps(steps, { source, from: readVersion().version, service: ownSupervisor() });
+  beginSteps(steps, { ...wanted, from: readVersion().version, service: ownSupervisor() });
   writeFileSync(runner, join(ownFolder, "bin/berthd"), { mode: 0o600, flush: true });
   syncFolder(folder);
   await continueUpgrade(config);

@@ -50,7 +50,7 @@ async function wouldDelete({ tx, platform }: Context<"platform.back_up">): Promi
 /** Requests a backup of the platform and returns its id; undefined while another one is under way. */
 export async function requestPlatformBackup(
   db: Db | Tx,
-  wakeups: Wakeups,
+  wakeups: Pick<Wakeups, "send">,
   origin: "manual" | "daily",
 ): Promise<string | undefined> {
   const id = newId("pbk");

@@ -17,7 +17,8 @@ import { finalizePlatform, showVersions, upgradePlatform } from "./versions.ts";
 export const platform: Handlers<"platform"> = {
   versions: ({ platform }) => showVersions(platform),
 
-  upgrade: (ctx, { body }) => upgradePlatform(ctx, body.source ?? null),
+  upgrade: (ctx, { body }) =>
+    upgradePlatform(ctx, { source: body.source ?? null, without_backup: body.without_backup ?? false }),
 
   finalize: (ctx) => finalizePlatform(ctx),
 

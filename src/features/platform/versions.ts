@@ -1,5 +1,5 @@
 import type { Result } from "../../contract/routes.ts";
-import type { ReleaseReport } from "../../ports/releases.ts";
+import type { ReleaseReport, WantedUpgrade } from "../../ports/releases.ts";
 import { readVersion } from "../../kit/own-version.ts";
 import type { Context, HandlerPlatform, Waiting } from "../context.ts";
 
@@ -28,13 +28,13 @@ function present({ from, to, steps }: NonNullable<ReleaseReport["upgrade"]>): Ve
 /** Begins an upgrade after the request's transaction; it goes on in a process of its own. */
 export async function upgradePlatform(
   ctx: Context<"platform.upgrade">,
-  source: string | null,
+  wanted: WantedUpgrade,
 ): Promise<Waiting<Versions>> {
   const { installed } = await ctx.platform.releases.report();
   if (installed.length === 0) return ctx.fail("conflict", fromClone);
-  ctx.note({ target: source ?? "the newest version" });
+  ctx.note({ target: `${wanted.source ?? "the newest version"}${wanted.without_backup ? " without a backup" : ""}` });
   const outcome = async () => {
-    if ((await ctx.platform.releases.upgrade(source)) === "under_way") return ctx.fail("conflict", underWay);
+    if ((await ctx.platform.releases.upgrade(wanted)) === "under_way") return ctx.fail("conflict", underWay);
     return showVersions(ctx.platform);
   };
   return { changesLate: true, outcome };

@@ -56,8 +56,8 @@ export function Upgrade() {
                 onClose={() => setOpen(false)}
               >
                 <p className="text-sm text-muted">
-                  Berth verifies the release, copies its database, tries the new version on the copy, and replaces the
-                  control plane. Pushes and this page wait a few seconds meanwhile.
+                  Berth verifies the release, backs the platform up, copies its database, tries the new version on the
+                  copy, and replaces the control plane. Pushes and this page wait a few seconds meanwhile.
                 </p>
               </ActionDialog>
             )}
