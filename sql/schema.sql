@@ -573,6 +573,7 @@ CREATE TABLE public.database_tunnel (
     closed_at timestamp with time zone,
     alive_until timestamp with time zone DEFAULT (now() + '00:01:00'::interval) NOT NULL,
     backup_id text,
+    encrypted boolean DEFAULT false NOT NULL,
     CONSTRAINT database_tunnel_format_check CHECK ((format = ANY (ARRAY['custom'::text, 'plain'::text]))),
     CONSTRAINT database_tunnel_purpose_check CHECK ((purpose = ANY (ARRAY['session'::text, 'dump'::text, 'import'::text]))),
     CONSTRAINT database_tunnel_status_check CHECK ((status = ANY (ARRAY['waiting'::text, 'open'::text, 'closed'::text])))

@@ -24,6 +24,8 @@ const tunnel = z.object({
   database: z.string().nullable(),
   /** The backup that a dump comes from; null for a dump of the database itself. */
   backup_id: id.nullable(),
+  /** The file is sent as an age file, which only the platform's recovery key opens. */
+  encrypted: z.boolean(),
   /** `waiting`: the token that requested it must open it within a minute. */
   status: z.enum(["waiting", "open", "closed"]),
   close_reason: z.string().nullable(),
@@ -88,7 +90,11 @@ export const rows = [
     name: "database.dump",
     request: "POST /v1/projects/:slug/database/dump",
     // With `backup_id`, exports the content of that backup instead of a database's present content.
-    body: z.strictObject({ format, database: databaseName, backup_id: backupId.optional() }),
+    // With `encrypted`, sends it as an age file that only the platform's recovery key opens.
+    body: z.strictObject({
+      ...{ format, database: databaseName },
+      ...{ backup_id: backupId.optional(), encrypted: z.boolean().default(false) },
+    }),
     errors: ["no_database", "conflict"],
     activity: "database.dump_requested",
     summary: "Request a tunnel that downloads a dump of the database or of a backup",

@@ -1,3 +1,4 @@
+import type { Readable } from "node:stream";
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { hostname, networkInterfaces } from "node:os";
@@ -8,7 +9,7 @@ import { createOutboxNotifier } from "../adapters/notifier-outbox/outbox-notifie
 import { createSmtpNotifier } from "../adapters/notifier-smtp/smtp-notifier.ts";
 import { createWebhookNotifier } from "../adapters/notifier-webhook/webhook-notifier.ts";
 import { createOutgoingHttp } from "../adapters/outgoing-http/outgoing-http.ts";
-import { createAgeStorage } from "../adapters/storage-age/age-storage.ts";
+import { createAgeStorage, encryptTo } from "../adapters/storage-age/age-storage.ts";
 import { createDiskStorage } from "../adapters/storage-disk/disk-storage.ts";
 import { createS3Storage, type S3StorageOptions } from "../adapters/storage-s3/s3-storage.ts";
 import { HttpsNames } from "../features/certificates/certificates.ts";
@@ -255,8 +256,9 @@ type StorageConfig = Pick<Config, "s3Url" | "s3SecretKeyFile" | "dataDir">;
  */
 export function storagesOf(config: StorageConfig, identity: string | null = null): Storages {
   const disk = createDiskStorage({ dir: pathsIn(config.dataDir).backups });
+  const encrypt = async (content: Readable) => encryptTo((await recipientsOf(config)).slice(0, 1), content);
   const bucket = bucketOf(config);
-  if (bucket === null) return { standard: "disk", named: { disk } };
+  if (bucket === null) return { standard: "disk", named: { disk }, encrypt };
   const s3 = createAgeStorage({
     storage: createS3Storage(bucket),
     recipients: () => recipientsOf(config),
@@ -264,7 +266,7 @@ export function storagesOf(config: StorageConfig, identity: string | null = null
     // Backups of the platform are encrypted already, and what lists them must be found without a key.
     isPlain: (key) => key.startsWith("platform/") || key === storageProbe,
   });
-  return { standard: "s3", named: { disk, s3 } };
+  return { standard: "s3", named: { disk, s3 }, encrypt };
 }
 
 /** The file with which `berthd doctor` tries the store, also before there is a key. */

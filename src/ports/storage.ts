@@ -27,6 +27,8 @@ export interface Storage {
 export interface Storages {
   readonly standard: string;
   readonly named: Readonly<Record<string, Storage>>;
+  /** Returns the content as an age file that only the recovery key opens. */
+  encrypt(content: Readable): Promise<Readable>;
 }
 
 export class StorageFull extends Error {

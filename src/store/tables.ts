@@ -319,6 +319,7 @@ export interface Tables {
     closed_at: Timestamp | null;
     alive_until: Generated<Timestamp>;
     backup_id: string | null;
+    encrypted: Generated<boolean>;
   };
   deployment: {
     id: string;

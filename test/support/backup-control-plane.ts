@@ -12,7 +12,7 @@ import { createDriver } from "../../src/reconcile/driver.ts";
 import { openDatabase } from "../../src/store/database.ts";
 import { warningsLog } from "./warnings-log.ts";
 import { platformDouble } from "./platform-double.ts";
-import { wakeupsDouble } from "./port-doubles.ts";
+import { storagesDouble, wakeupsDouble } from "./port-doubles.ts";
 
 /** The JSON document on standard input. */
 export interface ControlPlaneInput {
@@ -107,6 +107,6 @@ const platform = platformDouble({
   wakeups,
   log: warningsLog,
   owner: formatIdentity(ownIdentity()),
-  ports: { postgresHost: host(), storages: { standard: "disk", named: { disk: storage() } } },
+  ports: { postgresHost: host(), storages: storagesDouble({ disk: storage() }) },
 });
 await createDriver({ tasks: [backupsTask(platform, () => {})], wakeups, log: warningsLog }).start();

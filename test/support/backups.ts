@@ -1,3 +1,5 @@
+import { generateX25519Identity, identityToRecipient } from "age-encryption";
+import { encryptTo } from "../../src/adapters/storage-age/age-storage.ts";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -24,6 +26,8 @@ import { platformBeside } from "./platform-double.ts";
 
 /** The API, the reconcilers of databases and backups, a real PostgreSQL and a folder for files. */
 export interface BackupPlatform {
+  /** The age identity to which downloads are encrypted. */
+  readonly recoveryKey: string;
   readonly api: TestApi;
   readonly org: TestOrganization;
   readonly platform: Platform;
@@ -79,7 +83,12 @@ export async function startBackupPlatform({
   const place = makeTestPlace();
   const host = createLocalPostgresHost(place.options);
   const backupsDir = await mkdtemp(join(tmpdir(), "berth-backups-"));
-  const storages = { standard: "disk", named: { disk: storage(createDiskStorage({ dir: backupsDir })) } };
+  const recoveryKey = await generateX25519Identity();
+  const recipient = await identityToRecipient(recoveryKey);
+  const storages: Storages = {
+    ...{ standard: "disk", named: { disk: storage(createDiskStorage({ dir: backupsDir })) } },
+    encrypt: async (content) => encryptTo([recipient], content),
+  };
   const api = await testApi({ ports: { postgresHost: host, storages } });
   const org = await testOrganization(api.database.db, "home", { maxProjects: 100 });
   const platform = platformOf(api, host, storages);
@@ -105,6 +114,7 @@ export async function startBackupPlatform({
   };
   return {
     api,
+    recoveryKey,
     org,
     platform,
     host,

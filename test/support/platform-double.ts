@@ -14,6 +14,7 @@ import {
   runtimeDouble,
   tenantDatabaseDouble,
   wakeupsDouble,
+  storagesDouble,
 } from "./port-doubles.ts";
 import { emptyDisk, testDiskLimits, testDomains, type TestApi } from "./test-platform.ts";
 
@@ -44,7 +45,7 @@ export function platformDouble({ ports, settings, ...given }: PlatformParts): Pl
       repositories: repositoriesDouble(),
       platformArchive: missing("ports.platformArchive"),
       logStore: logStoreDouble(),
-      storages: { standard: "disk", named: {} },
+      storages: storagesDouble(),
       tenantDatabase: tenantDatabaseDouble(),
       dns: dnsDouble(),
       notifiers: [],

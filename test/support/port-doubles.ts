@@ -6,6 +6,7 @@ import type { LogStore } from "../../src/ports/log-store.ts";
 import type { PostgresHost } from "../../src/ports/postgres-host.ts";
 import type { Repositories } from "../../src/ports/repositories.ts";
 import type { Instance, Runtime } from "../../src/ports/runtime.ts";
+import type { Storages } from "../../src/ports/storage.ts";
 import type { TenantDatabase } from "../../src/ports/tenant-database.ts";
 import type { Wakeups } from "../../src/store/wakeups.ts";
 
@@ -19,6 +20,11 @@ function unexpected(member: string): (...given: unknown[]) => never {
 }
 
 const done = async (): Promise<void> => {};
+
+/** These storages, the disk as the default one. */
+export function storagesDouble(named: Storages["named"] = {}): Storages {
+  return { standard: "disk", named, encrypt: unexpected("storages.encrypt") };
+}
 
 /** A runtime without workloads. */
 export function runtimeDouble(given: Partial<Runtime> = {}): Runtime {

@@ -22,6 +22,7 @@ import {
   repositoriesDouble,
   runtimeDouble,
   tenantDatabaseDouble,
+  storagesDouble,
 } from "./port-doubles.ts";
 
 /** The API on a real database and a real TCP port, with doubles for all ports that the test does not provide. */
@@ -110,7 +111,7 @@ async function createPlatform(
       dns: dnsDouble(),
       notifiers: [],
       mailTo: null,
-      storages: { standard: "disk", named: {} },
+      storages: storagesDouble(),
       ...ports,
     },
     domains: testDomains,

@@ -28,8 +28,7 @@ export function createAgeStorage({ storage, recipients, identities, isPlain }: A
         }
       };
       try {
-        const stream = Readable.from(encrypted(counted(), await recipients()), { objectMode: false });
-        await storage.put(key, stream, signal);
+        await storage.put(key, encryptTo(await recipients(), counted()), signal);
         return { size_bytes };
       } finally {
         content.destroy();
@@ -48,3 +47,7 @@ export function createAgeStorage({ storage, recipients, identities, isPlain }: A
     free: () => storage.free(),
   };
 }
+
+/** Returns the content as an age file that each of the recipients opens. */
+export const encryptTo = (recipients: readonly string[], content: AsyncIterable<Buffer>): Readable =>
+  Readable.from(encrypted(content, recipients), { objectMode: false });

@@ -18,15 +18,17 @@ export function addDownload(backups: Command, ctx: CliContext): void {
     examples: ["berth backups download bak_06bq…", "berth backups download bak_06bq… --format plain -o demo.sql"],
   })
     .option("--format <custom|plain>", "for pg_restore, or SQL text", "custom")
+    .option("--age", "encrypted: only the platform's recovery key opens it, with the program age")
     .option("-o, --output <file>", "write into this file, which must not exist yet")
-    .action(async (backup_id: string, options: { format: string; output?: string }) => {
+    .action(async (backup_id: string, options: { format: string; age?: boolean; output?: string }) => {
       const format = formatOf(options);
+      const encrypted = options.age === true;
       const slug = await currentProject(ctx);
       const client = await ctx.client();
       const { content } = await client.call("backups.get", { params: { id: backup_id } });
-      const { id } = await client.call("database.dump", { params: { slug }, body: { backup_id, format } });
+      const { id } = await client.call("database.dump", { params: { slug }, body: { backup_id, format, encrypted } });
       const ending = content === "files" ? "tar" : format === "plain" ? "sql" : "dump";
-      const name = options.output ?? `${slug}-${backup_id}.${ending}`;
+      const name = options.output ?? `${slug}-${backup_id}.${ending}${encrypted ? ".age" : ""}`;
       const file = resolve(ctx.environment.cwd, name);
       const target = createWriteStream(file, { mode: 0o600, flags: "wx" });
       await once(target, "open").catch((fault: NodeJS.ErrnoException) => {

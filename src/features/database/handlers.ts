@@ -31,7 +31,10 @@ export const database: Handlers<"database"> = {
     requestTunnel(ctx, { purpose: "session", format: null, database_name: body.database ?? null }),
   dump: (ctx, { body }) =>
     body.backup_id === undefined
-      ? requestTunnel(ctx, { purpose: "dump", format: body.format, database_name: body.database ?? null })
+      ? requestTunnel(ctx, {
+          ...{ purpose: "dump", format: body.format, encrypted: body.encrypted },
+          database_name: body.database ?? null,
+        })
       : requestDownload(ctx, { ...body, backup_id: body.backup_id }),
   import: (ctx, { body }) => requestImport(ctx, body.format),
   tunnel: (ctx, { params, query }) => showOrOpen(ctx, params.id, query.connection === "true"),

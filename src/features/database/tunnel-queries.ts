@@ -4,13 +4,14 @@ import { provenNow } from "../../store/proven-time.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 
 const shown = [
-  ...(["id", "purpose", "format", "database_name as database", "backup_id", "status"] as const),
+  ...(["id", "purpose", "format", "database_name as database", "backup_id", "encrypted", "status"] as const),
   ...(["close_reason", "created_at", "closed_at"] as const),
 ] as const;
 
 export interface NewTunnel
   extends ProjectKey, Columns<"database_tunnel", "id" | "token_id" | "purpose" | "format" | "database_name"> {
   readonly backup_id?: string;
+  readonly encrypted?: boolean;
 }
 
 export async function insertTunnel(tx: Tx, row: NewTunnel) {

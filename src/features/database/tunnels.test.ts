@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { Decrypter } from "age-encryption";
 import { WebSocket } from "ws";
 import { missingPart } from "../../adapters/postgres-host-local/test-fixture.ts";
 import { tunnelProtocol } from "../../contract/table.ts";
@@ -79,6 +80,7 @@ describe("tunnels to a project's database", { skip: missingPart || withoutPsql }
       "closed_at",
       "created_at",
       "database",
+      "encrypted",
       "format",
       "id",
       "purpose",
@@ -217,6 +219,11 @@ describe("tunnels to a project's database", { skip: missingPart || withoutPsql }
     const again = await download();
     assert.match(again.stderr, /exists already/);
     assert.deepEqual(await readFile(saved.file), archive);
+    const sealed = JSON.parse((await download("--age", "--json")).stdout) as { file: string };
+    assert.match(sealed.file, /\.dump\.age$/);
+    const age = new Decrypter();
+    age.addIdentity(platform.recoveryKey);
+    assert.deepEqual(Buffer.from(await age.decrypt(await readFile(sealed.file))), archive);
 
     const dump = (slug: string, body: object) => platform.call("POST", `/v1/projects/${slug}/database/dump`, body);
     assert.equal((await dump(other.slug, { backup_id: id })).status, 404);

@@ -35,7 +35,7 @@ import {
 } from "./tunnel-queries.ts";
 
 type AskingContext = Context<"database.connect"> | Context<"database.dump"> | Context<"database.import">;
-type Wanted = Pick<NewTunnel, "purpose" | "format" | "database_name" | "backup_id">;
+type Wanted = Pick<NewTunnel, "purpose" | "format" | "database_name" | "backup_id" | "encrypted">;
 
 /** Creates a tunnel to the database that its token may open within a minute. */
 export async function requestTunnel(ctx: AskingContext, wanted: Wanted): Promise<Result<"database.tunnel">> {
@@ -65,11 +65,13 @@ async function createTunnel(ctx: AskingContext, wanted: Wanted): Promise<Result<
 interface WantedBackup {
   readonly backup_id: string;
   readonly format: "custom" | "plain";
+  readonly encrypted: boolean;
   readonly database?: string | undefined;
 }
 
 /** Requests a tunnel that transfers a backup; it must be one that the project could restore. */
-export async function requestDownload(ctx: Context<"database.dump">, { backup_id, format, database }: WantedBackup) {
+export async function requestDownload(ctx: Context<"database.dump">, wanted: WantedBackup) {
+  const { backup_id, format, encrypted, database } = wanted;
   if (database !== undefined) return ctx.fail("conflict", { error: "Give either a database or a backup, not both." });
   const backup = await restorableBackup(ctx.tx, ctx.project.key, ctx.caller, backup_id);
   if (backup === undefined) return ctx.fail("not_found");
@@ -79,7 +81,7 @@ export async function requestDownload(ctx: Context<"database.dump">, { backup_id
       hint: "Wait until it is completed, or download another one.",
     });
   const ask = backup.content === "files" ? createTunnel : requestTunnel;
-  return ask(ctx, { purpose: "dump", format, database_name: null, backup_id });
+  return ask(ctx, { purpose: "dump", format, encrypted, database_name: null, backup_id });
 }
 
 const mostFurther = 5;
@@ -113,7 +115,9 @@ export async function showOrOpen(
   const backup = found.backup_id === null ? undefined : await storedBackup(platform.db, key.org_id, found.backup_id);
   if (backup?.content === "files") {
     if (!(await openTunnel(platform.db, id, null))) return ctx.fail("conflict", gone);
-    return ctx.tunnel((tunnel) => serve({ platform, id }, tunnel, () => serveFiles(platform, backup, tunnel)));
+    return ctx.tunnel((tunnel) =>
+      serve({ platform, id }, tunnel, () => serveFiles({ platform, ...found }, backup, tunnel)),
+    );
   }
   const row = await databaseOf(platform.db, key.org_id, key.project_id);
   if (row === undefined) return ctx.fail("no_database");
@@ -129,8 +133,8 @@ export async function showOrOpen(
   const spec = found.database === null ? own : { ...own, database_name: found.database };
   const role = needsRole(found) ? `${own.role_name}_t${randomBytes(6).toString("hex")}` : null;
   if (!(await openTunnel(platform.db, id, role))) return ctx.fail("conflict", gone);
-  const { purpose, format, backup_id } = found;
-  const opened = { platform, key, id, purpose, format, backup_id, role, spec, own };
+  const { purpose, format, backup_id, encrypted } = found;
+  const opened = { platform, key, id, purpose, format, backup_id, encrypted, role, spec, own };
   const dropRole = async () => {
     // If this fails, the task for dead tunnels does it later.
     if (role !== null) await platform.ports.postgresHost.dropSessionRole(own, role);
@@ -149,6 +153,7 @@ interface Opened extends Pick<NewTunnel, "purpose" | "format"> {
   readonly key: ProjectKey;
   readonly id: string;
   readonly backup_id: string | null;
+  readonly encrypted: boolean;
   readonly role: string | null;
   readonly own: DatabaseSpec;
   readonly spec: DatabaseSpec;
@@ -211,13 +216,12 @@ async function letIn({ platform, own, spec, role }: Opened, tunnel: Tunnel): Pro
   tunnel.tell({ type: "ready", user: login.role_name, password: login.password, database: spec.database_name });
 }
 
-async function serveDump(opened: Opened, { bytes, signal }: Tunnel): Promise<void> {
+async function serveDump(opened: Opened, tunnel: Tunnel): Promise<void> {
   const { platform, own, spec, format, backup_id } = opened;
   const { postgresHost } = platform.ports;
-  const consume = async (archive: Readable) => {
-    if (format === "custom") return pipeline(archive, bytes, { signal });
-    await pipeline(await postgresHost.archiveAsText(own, { archive, signal }), bytes, { signal });
-  };
+  const { signal } = tunnel;
+  const consume = async (archive: Readable) =>
+    send(opened, format === "custom" ? archive : await postgresHost.archiveAsText(own, { archive, signal }), tunnel);
   if (backup_id === null) await postgresHost.dump(spec, { signal, consume, isCompressed: false });
   else await consume(await archiveOf(opened, backup_id, signal));
 }
@@ -233,9 +237,16 @@ async function archiveOf({ platform, key }: Opened, backupId: string, signal: Ab
 }
 
 /** Sends a backup of files as a tar archive. */
-async function serveFiles({ ports }: HandlerPlatform, backup: StoredBackup, { bytes, signal }: Tunnel): Promise<void> {
-  const list = { key: backup.storage_key ?? "", sha256: backup.sha256 ?? "", signal, onBytes: () => {} };
-  await pipeline(readPieces(list, backup.storage ?? "", ports.storages), bytes, { signal });
+async function serveFiles(opened: Sent, backup: StoredBackup, tunnel: Tunnel): Promise<void> {
+  const { storages } = opened.platform.ports;
+  const list = { key: backup.storage_key ?? "", sha256: backup.sha256 ?? "", signal: tunnel.signal, onBytes: () => {} };
+  await send(opened, readPieces(list, backup.storage ?? "", storages), tunnel);
+}
+
+type Sent = Pick<Opened, "platform" | "encrypted">;
+
+async function send({ platform, encrypted }: Sent, content: Readable, { bytes, signal }: Tunnel): Promise<void> {
+  await pipeline(encrypted ? await platform.ports.storages.encrypt(content) : content, bytes, { signal });
 }
 
 async function importArchive({ platform, own, spec }: Opened, { bytes, signal }: Tunnel): Promise<void> {

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { testThings } from "../../../test/support/fixtures.ts";
 import { sharedApi, testOrganization } from "../../../test/support/test-platform.ts";
 import { platformBeside } from "../../../test/support/platform-double.ts";
-import { postgresHostDouble } from "../../../test/support/port-doubles.ts";
+import { postgresHostDouble, storagesDouble } from "../../../test/support/port-doubles.ts";
 import { insertOperation } from "../../features/backups/operations.ts";
 import { takeOperation } from "../../features/backups/backups.ts";
 import type { Storage } from "../../ports/storage.ts";
@@ -43,7 +43,7 @@ test("a file is checked as a whole before a database is created for it", async (
     restore: async (_, __, { archive }) => void (await text(archive)),
   });
   const disk = { open: async () => Readable.from([Buffer.from("not what was stored")]) } as unknown as Storage;
-  const platform = platformBeside(api, { ports: { postgresHost, storages: { standard: "disk", named: { disk } } } });
+  const platform = platformBeside(api, { ports: { postgresHost, storages: storagesDouble({ disk }) } });
   const lease = { table: "backup_operation", id: operation.id, owner: "here", fence: operation.fence } as const;
   await performBackupWork(platform, operation, lease, new AbortController().signal);
   const row = await db.selectFrom("backup").select("verification").where("id", "=", backup).executeTakeFirst();

@@ -7,7 +7,7 @@ import { after, test } from "node:test";
 import { testProject } from "../../../test/support/fixtures.ts";
 import { nothingInProgress } from "../../../test/support/nothing-in-progress.ts";
 import { platformBeside } from "../../../test/support/platform-double.ts";
-import { runtimeDouble } from "../../../test/support/port-doubles.ts";
+import { runtimeDouble, storagesDouble } from "../../../test/support/port-doubles.ts";
 import { sharedApi, testOrganization } from "../../../test/support/test-platform.ts";
 import { createDiskStorage } from "../../adapters/storage-disk/disk-storage.ts";
 import { requestBackup, requestOperation, takeOperation } from "../../features/backups/backups.ts";
@@ -39,7 +39,7 @@ async function stage(more: Partial<Storage> = {}, backups_limit_bytes: number | 
     writeStorage: (_, ...what) => writeFolder(folder, ...what),
     removeStored: async (_, path) => (await rm(join(folder, path), { recursive: true, force: true }), true),
   });
-  const platform = platformBeside(api, { ports: { runtime, storages: { standard: "disk", named: { disk } } } });
+  const platform = platformBeside(api, { ports: { runtime, storages: storagesDouble({ disk }) } });
   const work = async () => {
     const operation = await takeOperation(db, "here", nothingInProgress);
     assert.ok(operation);

@@ -1,3 +1,4 @@
+import { storagesDouble } from "../../../test/support/port-doubles.ts";
 import assert from "node:assert/strict";
 import { mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -36,7 +37,7 @@ type More = { pack?: typeof pack; storage?: Partial<Storage>; now?: string };
 function taskOn(more: More) {
   const disk = { ...createDiskStorage({ dir }), ...more.storage };
   const platform = platformBeside(api, {
-    ports: { platformArchive: { pack: more.pack ?? pack }, storages: { standard: "disk", named: { disk } } },
+    ports: { platformArchive: { pack: more.pack ?? pack }, storages: storagesDouble({ disk }) },
     ...(more.now === undefined ? {} : { clock: { now: () => new Date(more.now as string) }, settings: nightly }),
   });
   return platformBackupsTask(platform);
