@@ -8,6 +8,7 @@ import {
   liveControlPlanes,
   type Primary,
 } from "../features/control-planes/control-planes.ts";
+import { isWithin } from "../kit/day-hours.ts";
 import type { Log } from "../kit/log.ts";
 import { removeRunFolder, runFolder } from "../kit/run-folder.ts";
 import type { Db } from "../store/database.ts";
@@ -65,7 +66,7 @@ export async function openOwnDatabase(
   let guard: { end(): Promise<void> } | undefined;
   return {
     connection: server.superuserConnection("postgres"),
-    guard: () => void (guard ??= guardServer(server, log)),
+    guard: () => void (guard ??= guardServer(server, log, () => isWithin(config.restartHours, new Date()))),
     async detach() {
       await guard?.end();
       if (!wasRunning && !isDataFolderHeld(config.dataDir)) await server.stop();
@@ -81,17 +82,24 @@ const pollEveryMs = 2000;
 
 /**
  * Restarts the server when its postmaster has ended; until then the API answers 503 and applications continue. A server that only fails to
- * answer is left alone: it may be slow under load, and it recovers from a crash on its own.
+ * answer is left alone: it may be slow under load, and it recovers from a crash on its own. While `mayRestart`, one whose PostgreSQL an update
+ * has replaced is restarted; the API answers 503 for that second.
  */
 export function guardServer(
-  server: Pick<LocalServer, "observe" | "hasProcess" | "ensure">,
+  server: Pick<LocalServer, "observe" | "hasProcess" | "isReplaced" | "stop" | "ensure">,
   log: Log,
+  mayRestart: () => boolean,
 ): { end(): Promise<void> } {
   let mending: Promise<void> = Promise.resolve();
   let isMending = false;
   const look = async () => {
-    if ((await server.observe()) === "running" || server.hasProcess()) return;
-    log.error({}, "the control plane's database exited; starting it again");
+    if (mayRestart() && (await server.isReplaced())) {
+      log.info({}, "an update has replaced PostgreSQL: the control plane's database is restarted");
+      await server.stop();
+    } else {
+      if ((await server.observe()) === "running" || server.hasProcess()) return;
+      log.error({}, "the control plane's database exited; starting it again");
+    }
     await server.ensure();
   };
   const timer = setInterval(() => {

@@ -42,6 +42,7 @@ export function joinPostgresHosts({ local, server, dir }: JoinedHosts): Postgres
     },
     observe: async (spec) => (isOutOfReach(spec.id) ? { state: "stopped" } : hostOf(spec.id).observe(spec)),
     hasProcess: (id) => !isOutOfReach(id) && hostOf(id).hasProcess(id),
+    isReplaced: async (id) => !isOutOfReach(id) && hostOf(id).isReplaced(id),
     tlsOf: (id) => (isOutOfReach(id) ? null : hostOf(id).tlsOf(id)),
     history: (id) => (isOutOfReach(id) ? null : hostOf(id).history(id)),
     stop: async (id) => hostOf(id).stop(id),

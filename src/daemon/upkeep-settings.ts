@@ -1,3 +1,4 @@
+import type { DayHours } from "../kit/day-hours.ts";
 import { choice, flag, list, optional, setting, shown, whole } from "./settings.ts";
 
 export const operationSettings = {
@@ -46,15 +47,18 @@ export const operationSettings = {
 };
 
 export const retentionSettings = {
+  restartHours: setting("BERTH_RESTART_HOURS", "3-5", (given = "3-5") => readHours("BERTH_RESTART_HOURS", given)).means(
+    "The hours of the day (UTC) in which databases are restarted, one by one, whose PostgreSQL an update of Debian has replaced; `never`: Berth restarts none.",
+  ),
   historyDays: whole("BERTH_HISTORY_DAYS", 400, [30, 36_500]).means(
     "How long activity, ended approvals, builds with their logs and deployments are kept; each project keeps its newest 100 builds and deployments, and all that a rollback can use.",
   ),
   purgeDays: whole("BERTH_PURGE_DAYS", 0, [0, 3650]).means(
     "After how many days a deleted project is purged; a verified final backup is kept. 0: only on request.",
   ),
-  backupWindow: setting("BERTH_BACKUP_WINDOW", "0-24", readWindow).means(
-    "The hours of the day (UTC) over which daily backups are spread, such as `22-4`; `never`: no daily backups.",
-  ),
+  backupWindow: setting("BERTH_BACKUP_WINDOW", "0-24", (given = "0-24") =>
+    readHours("BERTH_BACKUP_WINDOW", given),
+  ).means("The hours of the day (UTC) over which daily backups are spread, such as `22-4`; `never`: no daily backups."),
   backupKeepDaily: whole("BERTH_BACKUP_KEEP_DAILY", 7, [1, 3650]).means(
     "For how many days the daily backups are kept.",
   ),
@@ -84,11 +88,11 @@ function readPlace(given: string | undefined): string | null {
   return given ?? null;
 }
 
-/** Reads the hours of daily backups; null: none are made. */
-function readWindow(given = "0-24"): { readonly startHour: number; readonly hours: number } | null {
+/** Reads hours of the day; null for `never`. */
+function readHours(name: string, given: string): DayHours | null {
   if (given === "never") return null;
   const [, from, to] = /^(\d{1,2})-(\d{1,2})$/.exec(given)?.map(Number) ?? [];
   if (from === undefined || to === undefined || from > 23 || to > 24 || from === to)
-    throw new Error(`BERTH_BACKUP_WINDOW must be two different hours such as 22-4, or never, not ${shown(given)}.`);
+    throw new Error(`${name} must be two different hours such as 22-4, or never, not ${shown(given)}.`);
   return { startHour: from, hours: to > from ? to - from : to - from + 24 };
 }

@@ -141,6 +141,7 @@ function settingsOf(config: Config): Platform["settings"] {
       concurrent: 2,
       timeoutMs: seconds(config.backupHours * 3600),
     },
+    restartHours: config.restartHours,
     drainMs: seconds(config.drainSeconds),
     stopGraceMs: seconds(config.stopGraceSeconds),
     metrics: {

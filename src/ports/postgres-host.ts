@@ -18,6 +18,11 @@ export interface PostgresHost {
   observe(spec: DatabaseSpec): Promise<DatabaseObservation>;
   /** Returns whether the instance's server process exists. Very cheap: it opens no connection. */
   hasProcess(id: string): boolean;
+  /**
+   * Returns whether the instance's server runs a program or library that an update has replaced by one that can take its data over: `stop`
+   * and `ensure` change to it.
+   */
+  isReplaced(id: string): Promise<boolean>;
   /** Returns how connections to the instance's server are secured; null if they need not be. Holds no secret. */
   tlsOf(id: string): ServerTls | null;
   /** Returns the past of the instance; null where the server is the operator's own, whose log Berth does not see. */

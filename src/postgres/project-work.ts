@@ -39,7 +39,16 @@ export interface ProjectServer {
 /** The operations on a project's databases, which are the same wherever the server runs. */
 export type ProjectWork = Omit<
   PostgresHost,
-  "ensure" | "observe" | "hasProcess" | "tlsOf" | "history" | "stop" | "destroy" | "list" | "limitSession"
+  | "ensure"
+  | "observe"
+  | "hasProcess"
+  | "isReplaced"
+  | "tlsOf"
+  | "history"
+  | "stop"
+  | "destroy"
+  | "list"
+  | "limitSession"
 >;
 
 export function projectWork(serverOf: (spec: DatabaseSpec) => ProjectServer): ProjectWork {

@@ -20,6 +20,7 @@ import type { PlatformArchive } from "../ports/platform-archive.ts";
 import type { Repositories, TreeLimits } from "../ports/repositories.ts";
 import type { Runtime, WorkloadLimits } from "../ports/runtime.ts";
 import type { TenantDatabase } from "../ports/tenant-database.ts";
+import type { DayHours } from "../kit/day-hours.ts";
 import type { BackupWindow, FinalRetention, Retention } from "../features/backups/backups.ts";
 import type { Storages } from "../ports/storage.ts";
 import type { Db } from "../store/database.ts";
@@ -87,6 +88,8 @@ export interface ReconcileSettings {
   readonly releaseTimeoutMs: number;
   /** How long a traffic switch waits for the edges to confirm. */
   readonly edgeConfirmMs: number;
+  /** When databases are restarted whose PostgreSQL an update has replaced; null: never. */
+  readonly restartHours: DayHours | null;
   readonly drainMs: number;
   readonly stopGraceMs: number;
   readonly cron: CronSettings;

@@ -107,6 +107,7 @@ export const testSettings: ReconcileSettings = {
   },
   releaseTimeoutMs: 60_000,
   edgeConfirmMs: 60_000,
+  restartHours: null,
   drainMs: 0,
   stopGraceMs: 0,
   cron: { timeoutMs: 60_000, readyWaitMs: 0, concurrent: 500, concurrentPerProject: 100, runsKept: 1000 },

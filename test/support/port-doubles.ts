@@ -115,6 +115,7 @@ export function postgresHostDouble(given: Partial<PostgresHost> = {}): PostgresH
     ensure: unexpected("postgresHost.ensure"),
     observe: unexpected("postgresHost.observe"),
     hasProcess: unexpected("postgresHost.hasProcess"),
+    isReplaced: async () => false,
     tlsOf: () => null,
     history: () => null,
     stop: unexpected("postgresHost.stop"),

@@ -62,6 +62,7 @@ export function createLocalPostgresHost(options: LocalPostgresHostOptions): Post
     ensure: (spec, signal) => ensure(options, spec, signal),
     observe: (spec) => observe(options, spec),
     hasProcess: (id) => existingInstance(options, id)?.server.hasProcess() ?? false,
+    isReplaced: async (id) => (await existingInstance(options, id)?.server.isReplaced()) ?? false,
     tlsOf: () => null,
     history: () => history,
     stop: (id) => stop(options, history, id),

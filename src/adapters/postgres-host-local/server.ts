@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { capLog } from "../../kit/cap-log.ts";
-import { isAlive } from "../../kit/processes.ts";
+import { isAlive, runsReplacedFiles } from "../../kit/processes.ts";
 import { chooseConfinement } from "../../postgres/confinement.ts";
 import type { ServerConnection } from "../../postgres/connection.ts";
 import type { ProjectServer } from "../../postgres/project-work.ts";
@@ -77,6 +77,8 @@ export interface LocalServer {
   observe(): Promise<"absent" | "stopped" | "running">;
   /** Returns whether its postmaster is alive, even if it is too busy to respond or recovers after a crash. */
   hasProcess(): boolean;
+  /** Returns whether it runs files that an update has replaced by a working version of the same major one. */
+  isReplaced(): Promise<boolean>;
   /** Limits the memory of one session, by its process id in PostgreSQL. A session that is gone is no error. */
   limitSession(processId: number, memoryBytes: number): Promise<void>;
   /** Stops its processes and keeps its data. Idempotent. */
@@ -94,6 +96,7 @@ export function createLocalServer(options: LocalServerOptions): LocalServer {
     ensure: (signal) => ensureServer(options, signal),
     observe: () => observeServer(options),
     hasProcess: () => isRunning(options),
+    isReplaced: () => isReplaced(options),
     async limitSession(processId, memoryBytes) {
       const postmaster = readRunning(options.dir);
       const session = postmaster && findSession(postmaster.pid, processId);
@@ -137,6 +140,18 @@ async function observeServer(options: LocalServerOptions): Promise<"absent" | "s
   if (!isInitialised(options.dir)) return "absent";
   capLog(instanceFiles(options.dir).log);
   return isRunning(options) && (await askServer(options)) === "ready" ? "running" : "stopped";
+}
+
+async function isReplaced({ dir, binDir }: LocalServerOptions): Promise<boolean> {
+  const postmaster = readRunning(dir);
+  if (postmaster === undefined || !isAlive(postmaster) || !runsReplacedFiles(postmaster.pid)) return false;
+  try {
+    requireSameVersion(dir, await engineVersionOf(binDir));
+    return true;
+  } catch {
+    // Its package is being unpacked, or gone.
+    return false;
+  }
 }
 
 function uidOf(options: LocalServerOptions): number {

@@ -95,7 +95,7 @@ export function createServerPostgresHost(options: ServerPostgresHostOptions): Se
       const at = primary.lastSeen();
       return at !== undefined && ensured.get(id)?.at === at;
     },
-    ...{ tlsOf: () => options.server.tls, history: () => null },
+    ...{ tlsOf: () => options.server.tls, history: () => null, isReplaced: async () => false },
     stop: (id) => takeBack(id, closeProject),
     destroy: (id) => takeBack(id, destroyProject),
     list: () => inServer(listOwned),

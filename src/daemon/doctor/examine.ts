@@ -1,12 +1,15 @@
-import { existsSync, statSync } from "node:fs";
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { isIP } from "node:net";
 import { totalmem } from "node:os";
+import { join } from "node:path";
 import { Readable } from "node:stream";
+import { readRunning } from "../../adapters/postgres-host-local/instance-files.ts";
 import { createDnsResolver } from "../../adapters/dns-resolver/dns-resolver.ts";
 import { bytesText } from "../../kit/bytes-text.ts";
 import { run, systemPath } from "../../kit/exec.ts";
 import { silentLog } from "../../kit/log.ts";
+import { isAlive, runsReplacedFiles } from "../../kit/processes.ts";
 import { unitNames } from "../../kit/tenant-group.ts";
 import { StartRefused, pathsIn, type Config } from "../config.ts";
 import { isDataFolderHeld, unstartable } from "../data-folder.ts";
@@ -35,6 +38,7 @@ export async function examine(config: Config, { fix }: { readonly fix: boolean }
   const checks: Readonly<Record<string, () => Promise<readonly Found[]>>> = {
     platform: () => platformChecks(config),
     programs: () => programChecks(config, fix),
+    replaced: async () => replacedChecks(config),
     isolation: () => isolationChecks(config),
     data_folder: () => dataFolderChecks(config),
     ports: () => portChecks(config),
@@ -75,6 +79,19 @@ async function programChecks(config: Config, install: boolean): Promise<readonly
   return missing.map(({ part, effect, command, required }) =>
     (required ? fail : warn)(`${part} is missing: ${effect}.`, command),
   );
+}
+
+/** Finds the database servers that run what an update has replaced. HAProxy is reloaded by itself. */
+function replacedChecks({ dataDir, restartHours }: Config): readonly Found[] {
+  const { ownPostgres, databases } = pathsIn(dataDir);
+  const names = existsSync(databases) ? readdirSync(databases) : [];
+  const running = [ownPostgres, ...names.map((name) => join(databases, name))].flatMap((dir) => readRunning(dir) ?? []);
+  const old = running.filter((server) => isAlive(server) && runsReplacedFiles(server.pid)).length;
+  if (old === 0) return [ok("No database server runs files that an update has replaced.")];
+  const when =
+    restartHours === null ? "never, as BERTH_RESTART_HOURS says" : "one by one, in the hours of BERTH_RESTART_HOURS";
+  const remedy = "All at once, with the applications: systemctl restart berth-tenants berth";
+  return [warn(`${old} database servers run files that an update has replaced. Berth restarts them ${when}.`, remedy)];
 }
 
 async function isolationChecks(config: Config): Promise<readonly Found[]> {

@@ -86,6 +86,7 @@ export {
   type Retention,
 } from "./rules.ts";
 export {
+  hasRunning,
   completeBackup,
   endOperation,
   failBackup,

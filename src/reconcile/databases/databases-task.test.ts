@@ -34,7 +34,9 @@ after(async () => {
 beforeEach(() => database.db.deleteFrom("project_database").execute());
 
 /** A host that has every requested database, unless a test changes it. */
-function hostWith(trouble: Partial<Pick<PostgresHost, "ensure" | "observe" | "hasProcess">> = {}) {
+function hostWith(
+  trouble: Partial<Pick<PostgresHost, "ensure" | "observe" | "hasProcess" | "isReplaced" | "stop">> = {},
+) {
   const running = new Map<string, DatabaseEndpoint>();
   const ensure = async (spec: DatabaseSpec) => {
     const endpoint = { host: "/s", port: 1, engine_version: "17.0" };
@@ -101,6 +103,43 @@ test("a database that cannot be observed, or whose password cannot be opened, ke
     },
   }).run(never);
   assert.deepEqual([...started], [last]);
+});
+
+test("databases whose PostgreSQL an update has replaced are restarted one by one, at the hour for it", async () => {
+  const ids = await askFor(2);
+  const waiting = new Set(ids);
+  const host = hostWith({
+    isReplaced: async (id) => waiting.has(id),
+    stop: async (id) => void waiting.delete(id),
+  });
+  const leftAt = async (time: string) => {
+    const clock = { now: () => new Date(`2026-01-02T${time}:00Z`) };
+    const settings = { restartHours: { startHour: 23, hours: 2 } };
+    const platform = platformDouble({
+      db: database.db,
+      vault,
+      wakeups,
+      clock,
+      settings,
+      ports: { postgresHost: host },
+    });
+    await databasesTask(platform).run(never);
+    return waiting.size;
+  };
+  assert.equal(await leftAt("22:59"), 2, "it makes them, and it is not the hour");
+  assert.equal(await leftAt("23:00"), 1);
+  assert.equal(await leftAt("01:00"), 1);
+  const [left] = waiting;
+  const { org_id, project_id } = await database.db
+    .selectFrom("project_database")
+    .select(["org_id", "project_id"])
+    .where("id", "=", left as string)
+    .executeTakeFirstOrThrow();
+  const operation = { id: newId("bop"), org_id, project_id, kind: "backup", database_name: "x" } as const;
+  await database.db.insertInto("backup_operation").values(operation).execute();
+  assert.equal(await leftAt("00:59"), 1, "it is being backed up");
+  await database.db.deleteFrom("backup_operation").execute();
+  assert.equal(await leftAt("00:59"), 0);
 });
 
 test("while a server hangs in its start, the others are started, and the stop of the platform ends the waiting", async () => {

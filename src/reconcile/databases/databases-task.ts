@@ -1,3 +1,4 @@
+import { hasRunning } from "../../features/backups/backups.ts";
 import {
   databaseFailed,
   databaseReady,
@@ -11,6 +12,7 @@ import {
 import { diskUseOf, saveDatabaseSize } from "../../features/disk/disk.ts";
 import { markVariablesChanged } from "../../features/env/env.ts";
 import { lockProject } from "../../features/projects/projects.ts";
+import { isWithin } from "../../kit/day-hours.ts";
 import { mapWithConcurrency } from "../../kit/map-with-concurrency.ts";
 import { PartMissing } from "../../kit/part-missing.ts";
 import type { ServerAddress } from "../../kit/server-address.ts";
@@ -67,12 +69,34 @@ export function databasesTask(platform: Platform, resting: Resting = createResti
       await mapWithConcurrency(rows, maxConcurrency, async (row) => {
         if (!signal.aborted && (await reconcileDatabase(row, signal)) === "down") down += 1;
       });
+      const replaced = down === 0 && !signal.aborted ? await replacedDatabase(platform, rows) : undefined;
+      if (replaced !== undefined) await platform.ports.postgresHost.stop(replaced.id);
+      if (replaced !== undefined) await reconcileDatabase(replaced, signal);
       return { detail: down === 0 ? `${rows.length} running` : `${rows.length} wanted, ${down} had to be started` };
     },
     async settle() {
       await Promise.all(repairs.values());
     },
   };
+}
+
+/**
+ * Returns a database to restart, because an update has replaced its PostgreSQL, if this is the hour for it; the next run finds the next one,
+ * once this one serves.
+ */
+async function replacedDatabase(
+  { db, log, ports, settings, clock }: Platform,
+  rows: readonly DatabaseRow[],
+): Promise<DatabaseRow | undefined> {
+  if (!isWithin(settings.restartHours, clock.now())) return undefined;
+  for (const row of rows) {
+    if (row.status !== "ready" || !(await ports.postgresHost.isReplaced(row.id))) continue;
+    // A restart would end it.
+    if (await hasRunning(db, row.org_id, row.project_id)) continue;
+    log.info({ database: row.id }, "an update has replaced PostgreSQL: the database is restarted");
+    return row;
+  }
+  return undefined;
 }
 
 function logFailure(platform: Platform, row: DatabaseRow, error: unknown): void {
