@@ -3,26 +3,37 @@ import { request } from "node:http";
 import { basename, join } from "node:path";
 import { startDetached } from "../../kit/exec.ts";
 import type { OwnVersion } from "../../kit/own-version.ts";
-import { isAlive, sendSignal } from "../../kit/processes.ts";
+import { identify, isAlive, sendSignal } from "../../kit/processes.ts";
 import { ownGroup, ownLegacyGroup, unitNames } from "../../kit/tenant-group.ts";
 import { until } from "../../kit/until.ts";
 import { givenSettings, pathsIn, type Config } from "../config.ts";
 import { holderOf } from "../data-folder.ts";
-import { restartUnit } from "../systemd/run-unit-command.ts";
+import { repeatedStarts, restartUnit } from "../systemd/run-unit-command.ts";
 
 /**
  * Ends the control plane of the data folder, if one runs, and starts `starter`. A service is restarted by systemd, from the current version;
- * otherwise the new one runs in the background, with its output in `logs/berthd.log`.
+ * otherwise the new one runs in the background, with its output in `logs/berthd.log`. Returns a function that tells whether the new one ended
+ * at its start; as a service, whether systemd has repeated that.
  */
-export async function restartControlPlane(config: Config, service: Supervisor, starter: string): Promise<void> {
-  if (service !== null) return restartUnit(service);
+export async function restartControlPlane(
+  config: Config,
+  service: Supervisor,
+  starter: string,
+): Promise<() => Promise<boolean>> {
+  if (service !== null) {
+    await restartUnit(service);
+    return async () => (await repeatedStarts(service)) >= mostRepeatedStarts;
+  }
   await endControlPlane(config);
   const { logs } = pathsIn(config.dataDir);
   mkdirSync(logs, { recursive: true, mode: 0o700 });
-  await startDetached({ file: starter, args: ["start"] }, join(logs, "berthd.log"), {
-    env: startEnvironment(config),
-  });
+  const options = { env: startEnvironment(config) };
+  const started = identify(await startDetached({ file: starter, args: ["start"] }, join(logs, "berthd.log"), options));
+  return async () => started === undefined || !isAlive(started);
 }
+
+/** A start may fail for a moment, because of what ends beside it. */
+const mostRepeatedStarts = 3;
 
 /** What `/readyz` reports. */
 export interface Readiness extends OwnVersion {

@@ -152,11 +152,13 @@ async function start(upgrade: Upgrade, version: string): Promise<void> {
     const seen = await readReadiness(config);
     return seen?.version === wanted.version && seen.commit === wanted.commit ? seen : null;
   };
-  if (!(await isThere())?.isReady)
-    await restartControlPlane(config, request.service ?? null, join(installation.prefix, "current/bin/berthd"));
+  const hasEnded = (await isThere())?.isReady
+    ? async () => false
+    : await restartControlPlane(config, request.service ?? null, join(installation.prefix, "current/bin/berthd"));
   const end = Date.now() + readyTimeoutMs;
   let seen = await isThere();
   while (seen?.isReady !== true) {
+    if (await hasEnded()) throw new Error(`Berth ${versionText(wanted)} was not ready: it ended; its log says why.`);
     if (Date.now() > end)
       throw new Error(
         `Berth ${versionText(wanted)} was not ready after ${readyTimeoutMs / 1000} seconds: ${seen?.detail ?? "it does not answer; its log says why"}`,

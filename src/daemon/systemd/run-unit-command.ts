@@ -107,6 +107,12 @@ export async function restartUnit(scope: UnitPlan["scope"]): Promise<void> {
   await systemctl(placeIn(scope), ["restart", unitNames.controlPlane]);
 }
 
+/** Returns how often systemd has started the control plane's service again because it ended, since it was last restarted on request. */
+export async function repeatedStarts(scope: UnitPlan["scope"]): Promise<number> {
+  const args = ["show", "--property=NRestarts", "--value", unitNames.controlPlane];
+  return Number((await callSystemctl(placeIn(scope), args)).stdout.trim()) || 0;
+}
+
 /** The files of the service on this machine, and where its settings are. */
 export interface Units {
   readonly files: readonly string[];
