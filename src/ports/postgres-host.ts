@@ -195,6 +195,51 @@ export interface DatabaseHistory {
   recover(spec: DatabaseSpec, from: RecoverySource): Promise<RecoveredInstance>;
   /** Removes what `recover` created. Idempotent. */
   discardRecovered(id: string): Promise<void>;
+  /**
+   * Copies the running instance, with everything that is committed when the copying ends, into a server of its own beside it: the same
+   * databases and roles, but the project's role has `password`. Writers are not blocked. Replaces an earlier one. Rejects with
+   * `DatabaseWorkFailed`, and with `CopyIsFull` before anything is copied.
+   */
+  clone(spec: DatabaseSpec, options: CloneOptions): Promise<ClonedInstance>;
+  /** Removes what `clone` created. Idempotent. */
+  discardClone(id: string): Promise<void>;
+}
+
+export interface CloneOptions {
+  /** Whether all bytes may be copied where the file system cannot share them. */
+  readonly mayCopy: boolean;
+  readonly password: string;
+  readonly signal: AbortSignal;
+}
+
+/** The file system cannot share the blocks of the instance's files with a copy, so that all of them would be copied. */
+export class CopyIsFull extends Error {}
+
+export interface ClonedInstance {
+  readonly server: ServerAddress;
+  /** `clone`: the file system shares the blocks of both until one changes. */
+  readonly method: "clone" | "copy";
+  /** Returns the tables of a database that store rows themselves, with exact numbers of rows. */
+  tables(database: string, signal: AbortSignal): Promise<readonly TableState[]>;
+  /** Samples locks on tables until `end`, which returns those that forbid at least writes. */
+  watch(database: string): Promise<{ end(): Promise<readonly HeldLock[]> }>;
+}
+
+export interface TableState extends TableCount {
+  readonly oid: number;
+  /** The file that holds its rows: another one after the table was rewritten. */
+  readonly file: number;
+  /** Its columns by their numbers, which are never used again. */
+  readonly columns: Readonly<Record<string, string>>;
+  /** Rows deleted since the copy was made, rolled back ones included. */
+  readonly deleted: number;
+}
+
+export interface HeldLock {
+  readonly table: string;
+  /** `reads`: not even reading is possible meanwhile. */
+  readonly blocks: "reads" | "writes";
+  readonly seconds: number;
 }
 
 /** Which log an instance writes. A log with another `system` or `timeline` does not continue this one. */

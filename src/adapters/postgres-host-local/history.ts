@@ -27,6 +27,7 @@ import { withConnection } from "../../postgres/connection.ts";
 import { compressArchive } from "../../postgres/dump.ts";
 import { lightCommand } from "../../sandbox/light-sandbox.ts";
 import { instanceFiles } from "./instance-files.ts";
+import { cloneInstance, discardClone } from "./clone.ts";
 import { discardRecovered, recover } from "./recover.ts";
 import type { HistoryPlace, Instance } from "./server.ts";
 import { keptLog } from "./settings.ts";
@@ -61,6 +62,18 @@ export function createLocalHistory(place: HistoryPlace): DatabaseHistory {
     async discardRecovered(id) {
       const instance = place.find(id);
       if (instance !== undefined) await discardRecovered(place, instance);
+    },
+    clone: (spec, options) => {
+      const instance = running(spec.id);
+      const copies = {
+        whileCopied: (work: () => Promise<void>) => whileCopied(instance, options.signal, work),
+        readSegment: (log: LogShape, end: number) => readSegment(instance, log, end),
+      };
+      return cloneInstance(place, { instance, spec, options, ...copies });
+    },
+    async discardClone(id) {
+      const instance = place.find(id);
+      if (instance !== undefined) await discardClone(place, instance);
     },
   };
 }
@@ -168,7 +181,13 @@ const leftOut = [
   ...["*/pgsql_tmp*", "*/pg_internal.init*"],
 ];
 
-async function copy(place: HistoryPlace, instance: Instance, { consume, signal }: CopyOptions): Promise<CopySummary> {
+async function copy(place: HistoryPlace, instance: Instance, options: CopyOptions): Promise<CopySummary> {
+  const confinement = await confinementOf(place, instance);
+  return whileCopied(instance, options.signal, () => streamFolder(confinement, instance, options));
+}
+
+/** Lets `work` copy the running instance's folder. The copy needs the log between the returned positions. */
+async function whileCopied(instance: Instance, signal: AbortSignal, work: () => Promise<void>): Promise<CopySummary> {
   // The session that begins a backup must end it. Its queries wait for checkpoints, so they have no time limit.
   const client = new pg.Client({
     ...instance.server.superuserConnection("template1"),
@@ -180,7 +199,7 @@ async function copy(place: HistoryPlace, instance: Instance, { consume, signal }
     const begun = await client.query<{ start: string } & LogShape>(
       `SELECT ${number("pg_backup_start('berth', fast => true)")} AS start, ${shape} FROM pg_control_checkpoint()`,
     );
-    await streamFolder(await confinementOf(place, instance), instance, { consume, signal });
+    await work();
     const ended = await client.query<{ stop: string; backup_label: string; at: Date }>(
       `SELECT ${number("lsn")} AS stop, labelfile AS backup_label, clock_timestamp() AS at FROM pg_backup_stop(wait_for_archive => false)`,
     );

@@ -57,6 +57,7 @@ export function createLocalPostgresHost(options: LocalPostgresHostOptions): Post
     find: (id) => existingInstance(options, id),
     idOf: (instance) => basename(instance.dir),
     projectServer: (instance) => projectServer(options, instance),
+    freePort: () => freePort(options.dir, options.ports ?? usualPorts),
   });
   return {
     ensure: (spec, signal) => ensure(options, spec, signal),
@@ -172,6 +173,7 @@ async function observe(options: LocalPostgresHostOptions, spec: DatabaseSpec): P
 
 async function stop(options: LocalPostgresHostOptions, history: DatabaseHistory, id: string): Promise<void> {
   await history.discardRecovered(id);
+  await history.discardClone(id);
   await existingInstance(options, id)?.server.stop();
 }
 
@@ -269,6 +271,13 @@ async function choosePort(
     return port;
   }
   throw new Error(`no port between ${first} and ${first + count - 1} is free for a database`);
+}
+
+/** Returns a port that no instance has, from the range's end, where those of instances come last. */
+async function freePort(dir: string, { first, count }: PortRange): Promise<number> {
+  const used = new Set(portsOfOthers(dir, ""));
+  for (let port = first + count - 1; port >= first; port -= 1) if (!used.has(port) && (await isFree(port))) return port;
+  throw new Error(`no port between ${first} and ${first + count - 1} is free for a copy of a database`);
 }
 
 /** Below the range from which Linux picks ports of outgoing connections (32768–60999); one of those may be in use at any time. */

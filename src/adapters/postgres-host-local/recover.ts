@@ -1,4 +1,4 @@
-import { chownSync, writeFileSync } from "node:fs";
+import { lchownSync, writeFileSync } from "node:fs";
 import { open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { createZstdDecompress } from "node:zlib";
@@ -87,18 +87,23 @@ function optionsOf(place: HistoryPlace, instance: Instance): LocalServerOptions 
   return { binDir, bwrap, dir, socketDir, port: null, uid: instance.uid, isRecovered: true, ...group };
 }
 
-// The copy's own contents are the tenant's: files of ours are in the folder before it, and tar runs as the server's user.
-async function unpack(confinement: Confinement, dir: string, from: RecoverySource): Promise<void> {
-  const { data, config } = instanceFiles(dir);
-  ensureFolder(data, 0o700, confinement.uid);
+/** Tells the server that starts on this copy where its recovery begins. Follows no link that the copy may contain. */
+export function writeLabels(confinement: Confinement, data: string, backup_label: string): void {
   for (const [name, text] of [
-    ["backup_label", from.backup_label],
+    ["backup_label", backup_label],
     ["recovery.signal", ""],
   ] as const) {
     const path = join(data, name);
     writeFileSync(path, text, { mode: 0o600, flag: "wx" });
-    if (confinement.uid !== null) chownSync(path, confinement.uid, confinement.uid);
+    if (confinement.uid !== null) lchownSync(path, confinement.uid, confinement.uid);
   }
+}
+
+// The copy's own contents are the tenant's: files of ours are in the folder before it, and tar runs as the server's user.
+async function unpack(confinement: Confinement, dir: string, from: RecoverySource): Promise<void> {
+  const { data, config } = instanceFiles(dir);
+  ensureFolder(data, 0o700, confinement.uid);
+  writeLabels(confinement, data, from.backup_label);
   const folder = confinement.bwrap === null ? data : "/berth/data";
   const tar = { file: "/bin/tar", args: ["--extract", "--file=-", `--directory=${folder}`, "--no-same-owner"] };
   const binds = [...usersIn(config), writable(data, folder)];
@@ -117,7 +122,10 @@ async function unpack(confinement: Confinement, dir: string, from: RecoverySourc
 const logFolder = "log";
 
 /** Puts the segments where the server can read but not change them. */
-async function placeSegments(dir: string, { segments, segment_bytes, signal }: RecoverySource): Promise<void> {
+export async function placeSegments(
+  dir: string,
+  { segments, segment_bytes, signal }: Pick<RecoverySource, "segments" | "segment_bytes" | "signal">,
+): Promise<void> {
   const folder = join(instanceFiles(dir).config, logFolder);
   ensureFolder(folder, 0o755);
   for await (const { name, content } of segments) {
@@ -133,7 +141,7 @@ async function placeSegments(dir: string, { segments, segment_bytes, signal }: R
   }
 }
 
-function settingsOf(config: string, until: Date | null): Record<string, string> {
+export function settingsOf(config: string, until: Date | null): Record<string, string> {
   const time = until?.toISOString().replace("T", " ").replace("Z", "+00");
   const target = time === undefined ? {} : { recovery_target_time: time, recovery_target_action: "promote" };
   return {

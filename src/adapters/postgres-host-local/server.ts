@@ -64,6 +64,7 @@ export interface HistoryPlace extends Pick<LocalServerOptions, "binDir" | "bwrap
   find(id: string): Instance | undefined;
   idOf(instance: Instance): string;
   projectServer(instance: Instance): ProjectServer;
+  freePort(): Promise<number>;
 }
 
 /** One PostgreSQL instance. It outlives the process that started it. */

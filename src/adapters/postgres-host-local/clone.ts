@@ -1,0 +1,197 @@
+import { copyFileSync, readdirSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { escapeIdentifier } from "pg";
+import { run } from "../../kit/exec.ts";
+import { runFolder } from "../../kit/run-folder.ts";
+import {
+  CopyIsFull,
+  DatabaseWorkFailed,
+  segmentName,
+  type ClonedInstance,
+  type CloneOptions,
+  type CopySummary,
+  type DatabaseSpec,
+  type LogShape,
+} from "../../ports/postgres-host.ts";
+import {
+  chooseConfinement,
+  programEnvironment,
+  readOnly,
+  sandboxOf,
+  usersIn,
+  writable,
+  type Confinement,
+} from "../../postgres/confinement.ts";
+import { withConnection } from "../../postgres/connection.ts";
+import { projectWork } from "../../postgres/project-work.ts";
+import { scramVerifier } from "../../postgres/scram.ts";
+import { lightCommand } from "../../sandbox/light-sandbox.ts";
+import { placesOf } from "./confinement.ts";
+import { configure } from "./initialise.ts";
+import { ensureFolder, instanceFiles } from "./instance-files.ts";
+import { placeSegments, settingsOf, writeLabels } from "./recover.ts";
+import { createLocalServer, type HistoryPlace, type Instance } from "./server.ts";
+import { watchLocks } from "./watch-locks.ts";
+
+interface Cloning {
+  readonly instance: Instance;
+  readonly spec: DatabaseSpec;
+  readonly options: CloneOptions;
+  readonly whileCopied: (work: () => Promise<void>) => Promise<CopySummary>;
+  readonly readSegment: (log: LogShape, end: number) => Promise<Buffer>;
+}
+
+/** Only one instance of the machine is copied at a time where the file system cannot share blocks. */
+let lastCopy: Promise<unknown> = Promise.resolve();
+
+export async function cloneInstance(place: HistoryPlace, cloning: Cloning): Promise<ClonedInstance> {
+  const { instance, spec, options } = cloning;
+  await discardClone(place, instance);
+  const copy = copyOf(place, instance, await place.freePort());
+  const confinement = await chooseConfinement({ binDir: place.binDir, bwrap: place.bwrap, uid: instance.uid });
+  prepare(confinement, instance, copy);
+  const method = (await canShare(confinement, instance, copy)) ? "clone" : "copy";
+  if (method === "copy" && !options.mayCopy) throw new CopyIsFull();
+  const summary = await (method === "clone" ? fill(confinement, cloning, copy) : inTurn(() => fill(confinement, cloning, copy)));
+  writeLabels(confinement, instanceFiles(copy.dir).data, summary.backup_label);
+  await placeSegments(copy.dir, { ...summary, segments: segmentsOf(summary, cloning), signal: options.signal });
+  const settings = settingsOf(placesOf(confinement, copy.dir, copy.socketDir).config, null);
+  const server = createLocalServer({ ...copy, settings });
+  await server.ensure(options.signal).catch((error: unknown) => {
+    options.signal.throwIfAborted();
+    throw new DatabaseWorkFailed("refused", `The copy does not start: ${(error as Error).message}`, error);
+  });
+  await withConnection(server.superuserConnection("template1"), (client) =>
+    client.query(
+      `ALTER ROLE ${escapeIdentifier(spec.role_name)} PASSWORD ${client.escapeLiteral(scramVerifier(options.password))}`,
+    ),
+  );
+  return { method, ...lookInto(place, { ...instance, ...copy, server }, spec) };
+}
+
+function lookInto(place: HistoryPlace, copy: Instance, spec: DatabaseSpec): Omit<ClonedInstance, "method"> {
+  const work = projectWork(() => place.projectServer(copy));
+  return {
+    server: { host: copy.socketDir, port: copy.port },
+    async tables(database, signal) {
+      const counts = await work.countRows({ ...spec, database_name: database }, database, { signal });
+      const rows = new Map(counts.map((each) => [each.table, each.rows]));
+      return withConnection(copy.server.superuserConnection(database), async (client) => {
+        const { rows: found } = await client.query<Found>(tablesQuery);
+        return found.flatMap((table) => {
+          const counted = rows.get(table.table);
+          return counted === undefined ? [] : [{ ...table, deleted: Number(table.deleted), rows: counted }];
+        });
+      });
+    },
+    watch: (database) => watchLocks(copy.server.superuserConnection(database)),
+  };
+}
+
+interface Found {
+  readonly table: string;
+  readonly oid: number;
+  readonly file: number;
+  readonly columns: Record<string, string>;
+  readonly deleted: string;
+}
+
+const tablesQuery = `SELECT format('%I.%I', n.nspname, c.relname) AS table, c.oid::int8::float8 AS oid, c.relfilenode::int8::float8 AS file,
+    coalesce(pg_stat_get_tuples_deleted(c.oid), 0) AS deleted,
+    coalesce((SELECT json_object_agg(attnum, attname) FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped), '{}') AS columns
+  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind = 'r'`;
+
+const nameOfFolder = "clone";
+
+export async function discardClone(place: HistoryPlace, instance: Instance): Promise<void> {
+  const copy = copyOf(place, instance, instance.port);
+  await createLocalServer(copy).stop();
+  await rm(copy.dir, { recursive: true, force: true });
+  await rm(copy.socketDir, { recursive: true, force: true });
+}
+
+function copyOf(place: HistoryPlace, instance: Instance, port: number) {
+  const { binDir, bwrap } = place;
+  const id = place.idOf(instance);
+  // Its processes count towards the limits of the instance, which outlive it.
+  const group = place.groups && { group: { ...place.groups.of(id), remove: async () => {} } };
+  return {
+    ...{ binDir, bwrap, port, uid: instance.uid, socketMode: "shared" as const, ...group },
+    dir: join(instance.dir, nameOfFolder),
+    socketDir: join(runFolder(place.dir, place.runBase), `${id}-${nameOfFolder}`),
+  };
+}
+
+type Copy = ReturnType<typeof copyOf>;
+
+/** Folders whose contents a copy leaves out, and files of the running server. */
+const leftOut = {
+  folders: ["pg_wal", "pg_replslot", "pg_dynshmem", "pg_notify", "pg_serial", "pg_snapshots", "pg_stat_tmp", "pg_subtrans"],
+  files: ["postmaster.pid", "postmaster.opts", "backup_label", "backup_label.old", "backup_manifest", "recovery.signal"],
+};
+
+function prepare(confinement: Confinement, instance: Instance, { dir, port, socketDir }: Copy): void {
+  ensureFolder(dir, 0o700);
+  // The copy has the instance's superuser.
+  copyFileSync(instanceFiles(instance.dir).secret, instanceFiles(dir).secret);
+  configure(confinement, dir, { port, socketDir, socketMode: "shared", overrides: {}, isRecovered: false });
+  const { data } = instanceFiles(dir);
+  for (const folder of ["", ...leftOut.folders, "pg_wal/archive_status"])
+    ensureFolder(join(data, folder), 0o700, confinement.uid);
+}
+
+function canShare(confinement: Confinement, instance: Instance, copy: Copy): Promise<boolean> {
+  return copyFiles(confinement, { instance, copy, names: ["PG_VERSION"], reflink: "always" }).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function fill(confinement: Confinement, { instance, options, whileCopied }: Cloning, copy: Copy) {
+  const { data } = instanceFiles(instance.dir);
+  return whileCopied(async () => {
+    const skipped = new Set([...leftOut.folders, ...leftOut.files]);
+    const names = readdirSync(data).filter((name) => !skipped.has(name));
+    await copyFiles(confinement, { instance, copy, names, reflink: "auto", signal: options.signal });
+  });
+}
+
+interface Files {
+  readonly instance: Instance;
+  readonly copy: Copy;
+  readonly names: readonly string[];
+  readonly reflink: "always" | "auto";
+  readonly signal?: AbortSignal;
+}
+
+/** Copies as the server's own user, which can read nothing else. */
+async function copyFiles(confinement: Confinement, { instance, copy, names, reflink, signal }: Files): Promise<void> {
+  const source = instanceFiles(instance.dir);
+  const { data } = instanceFiles(copy.dir);
+  const isBare = confinement.bwrap === null;
+  const [from, to] = isBare ? [source.data, data] : ["/berth/data", "/berth/copy"];
+  const options = ["--archive", `--reflink=${reflink}`, `--target-directory=${to}`, "--"];
+  const program = { file: "/bin/cp", args: [...options, ...names.map((name) => `${from}/${name}`)] };
+  const binds = [...usersIn(source.config), readOnly(source.data, from), writable(data, to)];
+  const command = isBare ? program : lightCommand({ ...sandboxOf(confinement), binds }, program);
+  const { exitCode, stderr } = await run(command, { env: programEnvironment, ...(signal ? { signal } : {}) });
+  signal?.throwIfAborted();
+  // A file that was removed meanwhile is no error: the log says so, too.
+  const lines = stderr.split("\n").filter((line) => line !== "" && !line.endsWith(": No such file or directory"));
+  if (exitCode === 0 || (exitCode === 1 && lines.length === 0)) return;
+  const reason = stderr.includes("No space left on device") ? "full" : "away";
+  throw new DatabaseWorkFailed(reason, `The database could not be copied: ${lines[0] ?? "cp ended"}`.slice(0, 500));
+}
+
+function inTurn<T>(work: () => Promise<T>): Promise<T> {
+  const turn = lastCopy.then(work);
+  lastCopy = turn.catch(() => {});
+  return turn;
+}
+
+async function* segmentsOf(log: CopySummary, { readSegment }: Cloning) {
+  const { start, stop, segment_bytes: size } = log;
+  for (let at = Math.floor(start / size) * size; at < stop; at += size)
+    yield { name: segmentName(log, at), content: await readSegment(log, Math.min(at + size, stop)) };
+}
