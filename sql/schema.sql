@@ -1014,6 +1014,23 @@ CREATE TABLE public.registry (
     updated_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE public.rehearsal (
+    deployment_id text NOT NULL,
+    org_id text NOT NULL,
+    project_id text NOT NULL,
+    database_id text,
+    status text DEFAULT 'running'::text NOT NULL,
+    reason text,
+    method text,
+    copy_bytes bigint,
+    started_at timestamp with time zone DEFAULT now() NOT NULL,
+    finished_at timestamp with time zone,
+    report jsonb,
+    cleared boolean DEFAULT false NOT NULL,
+    CONSTRAINT rehearsal_method_check CHECK ((method = ANY (ARRAY['clone'::text, 'copy'::text]))),
+    CONSTRAINT rehearsal_status_check CHECK ((status = ANY (ARRAY['running'::text, 'passed'::text, 'failed'::text, 'skipped'::text])))
+);
+
 CREATE TABLE public.replica (
     org_id text NOT NULL,
     deployment_id text NOT NULL,
@@ -1360,6 +1377,9 @@ ALTER TABLE ONLY public.project_variable
 ALTER TABLE ONLY public.registry
     ADD CONSTRAINT registry_pkey PRIMARY KEY (org_id, host);
 
+ALTER TABLE ONLY public.rehearsal
+    ADD CONSTRAINT rehearsal_pkey PRIMARY KEY (deployment_id);
+
 ALTER TABLE ONLY public.replica_metric
     ADD CONSTRAINT replica_metric_pkey PRIMARY KEY (project_id, bucket_seconds, at, process, ordinal);
 
@@ -1595,6 +1615,10 @@ CREATE INDEX project_purge_leased ON public.project_purge USING btree (lease_unt
 CREATE UNIQUE INDEX project_purge_running ON public.project_purge USING btree (project_id) WHERE (status = 'running'::text);
 
 CREATE INDEX project_variables_changed ON public.project USING btree (variables_changed_at) WHERE (variables_changed_at IS NOT NULL);
+
+CREATE INDEX rehearsal_of_project ON public.rehearsal USING btree (org_id, project_id, deployment_id);
+
+CREATE INDEX rehearsal_uncleared ON public.rehearsal USING btree (started_at) WHERE (NOT cleared);
 
 CREATE INDEX replica_draining ON public.replica USING btree (deployment_id) WHERE (state = 'draining'::text);
 
@@ -1907,6 +1931,15 @@ ALTER TABLE ONLY public.project_variable
 
 ALTER TABLE ONLY public.registry
     ADD CONSTRAINT registry_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.rehearsal
+    ADD CONSTRAINT rehearsal_deployment_id_fkey FOREIGN KEY (deployment_id) REFERENCES public.deployment(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.rehearsal
+    ADD CONSTRAINT rehearsal_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.rehearsal
+    ADD CONSTRAINT rehearsal_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
 
 ALTER TABLE ONLY public.replica
     ADD CONSTRAINT replica_deployment_id_fkey FOREIGN KEY (deployment_id) REFERENCES public.deployment(id);

@@ -103,7 +103,7 @@ async function openFolders(
 }
 
 async function openStorage(parts: DockerParts, { workload }: Run, image: OpenedImage): Promise<string> {
-  const folder = await makeStorage(parts, workload);
+  const folder = await makeStorage(parts, { ...workload, project_id: workload.storage_id ?? workload.project_id });
   await fillStorage(parts, workload, image, folder);
   return folder;
 }

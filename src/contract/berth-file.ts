@@ -66,6 +66,12 @@ export const berthFile = z.strictObject({
   release: command
     .optional()
     .describe("The command that runs before a new deployment gets traffic, like `release` in a Procfile"),
+  rehearse: z
+    .enum(["auto", "always", "never"])
+    .optional()
+    .describe(
+      "Whether the release command first runs on a copy of the data: `auto`, the default, if the copy is cheap or below 2 GiB",
+    ),
   processes: z
     .record(
       z

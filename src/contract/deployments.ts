@@ -1,9 +1,19 @@
 import { z } from "zod";
 import { failure } from "./failure.ts";
-import { id, nextCursor, numberCursor, pageQuery, ofProject, optionalQueryInteger, timestamp } from "./fields.ts";
+import {
+  id,
+  nextCursor,
+  numberCursor,
+  pageQuery,
+  ofProject,
+  optionalQueryInteger,
+  slugParam,
+  timestamp,
+} from "./fields.ts";
 import { imageName } from "./image-name.ts";
 import { limits } from "./limits.ts";
 import { deploymentStates, statesOf } from "./states.ts";
+import { rehearsal } from "./rehearsal.ts";
 import { row } from "./table.ts";
 
 const status = z.enum(statesOf(deploymentStates));
@@ -78,6 +88,15 @@ export const rows = [
       ),
     }),
     summary: "Compare two deployments: commits, changed files, names of variables, settings",
+  }),
+  row({
+    ...ofProject,
+    name: "deployments.rehearsal",
+    request: "GET /v1/projects/:slug/deployments/:number/rehearsal",
+    may: "member deployments:read",
+    params: slugParam.extend({ number: z.string().max(100) }),
+    result: z.object({ rehearsal: rehearsal.nullable() }),
+    summary: "Show what the release command of a deployment did to a copy of the data; null when it was not rehearsed",
   }),
   row({
     ...ofProject,

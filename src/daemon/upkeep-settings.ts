@@ -68,6 +68,12 @@ export const retentionSettings = {
   archiveSeconds: whole("BERTH_ARCHIVE_SECONDS", 5, [1, 60]).means(
     "How often what databases have written is stored: how much can be lost with the disk, when backups are in S3.",
   ),
+  rehearsalRows: whole("BERTH_REHEARSAL_ROWS", 100, [0, 1_000_000_000]).means(
+    "How many rows of one table a deploy by a token in approval mode may remove without a person's approval, as its rehearsal shows.",
+  ),
+  rehearsalPercent: whole("BERTH_REHEARSAL_PERCENT", 1, [0, 100]).means(
+    "How many percent of a table's rows it may remove; the smaller of both limits counts. Tables and columns always need an approval.",
+  ),
   backupHours: whole("BERTH_BACKUP_HOURS", 6, [1, 240]).means("How long one backup, restore or verification may take."),
   finalBackupDays: whole("BERTH_FINAL_BACKUP_DAYS", 365, [0, 36_500]).means(
     "For how many days the final backup of a purged project is kept. 0: for ever.",

@@ -151,6 +151,7 @@ function settingsOf(config: Config): Platform["settings"] {
     purgeDays: config.purgeDays,
     logLines: { burst: 20 * config.logLinesPerSecond, perSecond: config.logLinesPerSecond },
     disk: diskLimitsOf(config),
+    rehearsalLosses: { rows: config.rehearsalRows, percent: config.rehearsalPercent },
     history: { days: config.historyDays, perProject: 100 },
     follow: followSettingsOf(config),
     cron: {

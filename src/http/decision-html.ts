@@ -42,7 +42,11 @@ export function decisionContent(shown: ShownDecision): PageContent {
   // Shows the whole body above the buttons, because the summary omits details such as a new token's scopes.
   const lines = request.body === null || request.body === "{}" ? [] : request.body.split("\n");
   const sent = lines.length === 0 ? "" : `<h2>What was sent</h2><pre>${lines.map(escape).join("\n")}</pre>`;
-  const html = `<p class="order">${orderOf(shown)}</p>${lead}${reach}<h2>Who asks</h2>${table(rows)}${sent}${form}${rawRequest(shown)}`;
+  const { rehearsal } = request.detail;
+  const shownLines = Array.isArray(rehearsal) ? rehearsal.map((line) => escape(String(line))) : [];
+  const rehearsed =
+    shownLines.length === 0 ? "" : `<h2>What it did to a copy of the data</h2><pre>${shownLines.join("\n")}</pre>`;
+  const html = `<p class="order">${orderOf(shown)}</p>${lead}${rehearsed}${reach}<h2>Who asks</h2>${table(rows)}${sent}${form}${rawRequest(shown)}`;
   return { title: "A request waits for your decision", html, linksBack: shown.isSignedIn };
 }
 

@@ -122,6 +122,8 @@ export interface Workload {
   readonly storage_access: "open" | "read_only" | "none";
   /** Rows say that the storage folder holds files: a start throws `PartMissing` instead of creating it. */
   readonly has_stored_files?: boolean;
+  /** Whose storage folder a one-off command gets, when it is not the project's: a copy that only this command sees. */
+  readonly storage_id?: string;
 }
 
 export interface StorageOwner {

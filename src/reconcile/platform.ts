@@ -4,6 +4,7 @@ import type { HistoryRetention } from "../features/activity/activity.ts";
 import type { DiskLimits } from "../features/disk/disk.ts";
 import type { Terminals } from "../features/runs/runs.ts";
 import type { MetricRetention } from "../features/metrics/metrics.ts";
+import type { LossLimits } from "../features/rehearsals/rehearsals.ts";
 import type { Log } from "../kit/log.ts";
 import type { Builder, BuildLimits } from "../ports/builder.ts";
 import type { CertificateIssuer } from "../ports/certificate-issuer.ts";
@@ -103,6 +104,7 @@ export interface ReconcileSettings {
   /** How much disk space a project may use unless it has limits of its own. */
   readonly disk: DiskLimits;
   readonly history: HistoryRetention;
+  readonly rehearsalLosses: LossLimits;
 }
 
 export interface MetricsSettings {

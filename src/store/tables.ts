@@ -677,6 +677,20 @@ export interface Tables {
     created_at: Generated<Timestamp>;
     updated_at: Generated<Timestamp>;
   };
+  rehearsal: {
+    deployment_id: string;
+    org_id: string;
+    project_id: string;
+    database_id: string | null;
+    status: Generated<"running" | "passed" | "failed" | "skipped">;
+    reason: string | null;
+    method: "clone" | "copy" | null;
+    copy_bytes: number | null;
+    started_at: Generated<Timestamp>;
+    finished_at: Timestamp | null;
+    report: Json<unknown> | null;
+    cleared: Generated<boolean>;
+  };
   replica: {
     org_id: string;
     deployment_id: string;

@@ -98,6 +98,13 @@ export const permissions: Readonly<Record<string, Permission>> = {
     path: inProject("/compare"),
     allowed: 404,
   },
+  "deployments.rehearsal": {
+    ...ofProject,
+    scope: "deployments:read",
+    method: "GET",
+    path: inProject("/deployments/1000/rehearsal"),
+    allowed: 404,
+  },
   "deployments.create": {
     ...ofProject,
     scope: "deployments:write",

@@ -130,5 +130,6 @@ export const testSettings: ReconcileSettings = {
   purgeDays: 0,
   logLines: { burst: 20_000, perSecond: 1000 },
   disk: testDiskLimits,
+  rehearsalLosses: { rows: 100, percent: 1 },
   history: { days: 400, perProject: 100 },
 };

@@ -45,7 +45,7 @@ export function sandboxSpec(
     ...{ id, uid, binds, path: manifest.path, limits: workload.limits },
     env: { ...manifest.env, ...workload.env },
     app: { source: treeDir, access: "private" },
-    storageDir: makeStorage(options, workload, uid),
+    storageDir: makeStorage(options, { ...workload, project_id: workload.storage_id ?? workload.project_id }, uid),
     ...(manifest.storage === undefined ? {} : { storageTarget: manifest.storage }),
     storageWritable: workload.storage_access === "open",
     command: workload.process === "web" ? manifest.web_command : (manifest.processes[workload.process] ?? null),

@@ -43,6 +43,7 @@ export const groups: readonly Group[] = [
       deploy: "deployments.create",
       rollback: "deployments.rollback",
       compare: "deployments.compare",
+      rehearsal: "deployments.rehearsal",
       scale: "deployments.scale",
       processes: "processes.list",
       scale_process: "processes.set",

@@ -3,8 +3,9 @@ import { newId } from "../../kit/ids.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
 import { recordActivity } from "../activity/activity.ts";
-import type { Caller, HandlerPlatform } from "../context.ts";
-import { sendMessage } from "../notifications/notifications.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Caller } from "../context.ts";
+import { sendMessage, type Sending } from "../notifications/notifications.ts";
 import * as queries from "./queries.ts";
 import { durations, fingerprintOf, newLink, resourceOf, shownBody, summaryOf, type SameRequest } from "./rules.ts";
 
@@ -14,7 +15,7 @@ export { wordsOf } from "./words.ts";
 
 /** A request by a token in approval mode that its handler has found valid. */
 export interface GatedRequest extends Omit<SameRequest, "org_id" | "token_id"> {
-  readonly caller: Caller;
+  readonly caller: Pick<Caller, "org_id" | "org_slug" | "token_id" | "token_name">;
   /** The names of the body's fields whose values are secret: no answer and no page shows them. */
   readonly secrets: readonly string[];
   readonly path: string;
@@ -37,6 +38,13 @@ export async function findApproval(db: Db | Tx, caller: Pick<Caller, "org_id">, 
   return queries.selectApproval(db, { org_id: caller.org_id, id }, new Date());
 }
 
+/** The dependencies of `askForApproval`. */
+export interface Asking extends Sending {
+  readonly db: Db;
+  readonly clock: Clock;
+  readonly addresses: { readonly controlUrl: string };
+}
+
 export type Asked =
   /** It is pending or already approved. Repeating the same request returns the same approval. */
   | { readonly outcome: "open"; readonly approval: queries.ApprovalRow }
@@ -45,7 +53,7 @@ export type Asked =
   | { readonly outcome: "full"; readonly of: "token" | "organization" };
 
 /** Asks for an approval of this request, in a transaction of its own. Only people receive the decision link. */
-export async function askForApproval(platform: HandlerPlatform, request: GatedRequest): Promise<Asked> {
+export async function askForApproval(platform: Asking, request: GatedRequest): Promise<Asked> {
   const now = platform.clock.now();
   const key = keyOf(request);
   return platform.db.transaction().execute(async (tx): Promise<Asked> => {
@@ -106,7 +114,7 @@ function coolDownLeft(denial: queries.ApprovalRow, now: Date): number {
   return Math.max(1, Math.ceil((decidedMs + durations.coolDownMs - now.getTime()) / 1000));
 }
 
-async function make(platform: HandlerPlatform, tx: Tx, request: GatedRequest, now: Date): Promise<queries.ApprovalRow> {
+async function make(platform: Asking, tx: Tx, request: GatedRequest, now: Date): Promise<queries.ApprovalRow> {
   const { caller, route, method, path, project_id, target, body, detail } = request;
   const id = newId("apr", now.getTime());
   const link = newLink();

@@ -26,7 +26,17 @@ const listed = (value: unknown) => (Array.isArray(value) ? value.join(", ") : ""
 const called = ({ target, detail }: Asked) => (typeof detail["name"] === "string" ? `"${detail["name"]}"` : target);
 const minute = (at: unknown) => text(at).slice(0, 16).replace("T", " ");
 
-const words: { readonly [N in GatedRoute]: Words } = {
+/** A deploy needs an approval when its rehearsal shows that it removes data; its row is not gated. */
+type AskedFor = GatedRoute | "deployments.create";
+
+const words: { readonly [N in AskedFor]: Words } = {
+  "deployments.create": {
+    order: ({ detail }) =>
+      `Deploy the commit ${text(detail["commit"]).slice(0, 8)}, whose release command removes data`,
+    effect: () =>
+      "On a copy of the data, its release command did what is shown below. Backups of the database and of the files are completed before it runs on the data itself.",
+    touches: ["database", "backup", "requests"],
+  },
   "projects.delete": {
     order: ({ target, detail }) =>
       detail["purge"] === true ? `Delete the project ${target} for good` : `Delete the project ${target}`,
@@ -180,5 +190,5 @@ const words: { readonly [N in GatedRoute]: Words } = {
 
 /** Returns the words for a route; undefined for a route that only another version gates. */
 export function wordsOf(route: string): Words | undefined {
-  return Object.hasOwn(words, route) ? words[route as GatedRoute] : undefined;
+  return Object.hasOwn(words, route) ? words[route as AskedFor] : undefined;
 }

@@ -88,7 +88,15 @@ export function databaseEnv(
   { host, port }: ServerAddress,
   tls: ServerTls | null,
 ): Record<string, string> {
-  const { role_name, database_name, password } = specOf(vault, row);
+  return databaseVariables(specOf(vault, row), { host, port }, tls);
+}
+
+/** As `databaseEnv`, for a database without a row. */
+export function databaseVariables(
+  { role_name, database_name, password }: Pick<DatabaseSpec, "role_name" | "database_name" | "password">,
+  { host, port }: ServerAddress,
+  tls: ServerTls | null,
+): Record<string, string> {
   const query = tls === null ? "" : `?sslmode=${tls.mode}`;
   return {
     DATABASE_URL: `postgresql://${role_name}:${password}@${host}:${port}/${database_name}${query}`,

@@ -4,6 +4,7 @@ import type { Tx } from "../../store/database.ts";
 import { buildUpload, newestSource, releaseReach, requestBuild, requireUpload } from "../builds/builds.ts";
 import type { Context, Handlers, RefusalText } from "../context.ts";
 import { requireRoomForBuild } from "../disk/disk.ts";
+import { rehearsalOf } from "../rehearsals/rehearsals.ts";
 import { privateHostProblem } from "../registries/registries.ts";
 import { compareDeployments } from "./compare.ts";
 import { deploymentOutcome, rollBack, scaleProject } from "./deployments.ts";
@@ -18,6 +19,12 @@ export const deployments: Handlers<"deployments"> = {
 
   async compare(ctx, { query }) {
     return (await compareDeployments(ctx, query)) ?? ctx.fail("not_found", textOfNoPair);
+  },
+
+  async rehearsal(ctx, { params }) {
+    const number = Number(params.number);
+    const found = Number.isSafeInteger(number) ? await rehearsalOf(ctx.tx, { ...ctx.project.key, number }) : undefined;
+    return found === undefined ? ctx.fail("not_found") : { rehearsal: found };
   },
 
   async create(ctx, { body }) {

@@ -112,8 +112,11 @@ export interface TakenDeployment extends WorkloadSource {
   readonly old_commit: string | null;
   /** Copies of the data are completed before the release command. */
   readonly copies_data: boolean;
-  /** The cron jobs in the commit's berth.json. */
-  readonly settings: { readonly crons?: readonly { path?: string; command?: string; schedule: string }[] } | null;
+  /** What the commit's berth.json says about the release: its cron jobs, and whether to rehearse. */
+  readonly settings: {
+    readonly crons?: readonly { path?: string; command?: string; schedule: string }[];
+    readonly rehearse?: "auto" | "always" | "never";
+  } | null;
   readonly health_path: string | null;
   /** The project's own limit for the start. */
   readonly start_seconds: number | null;

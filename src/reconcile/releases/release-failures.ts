@@ -7,6 +7,10 @@ const releaseFailures = {
   release_failed: "The command's output shows the reason. No traffic was switched: correct the command and push again.",
   copy_failed:
     "Try again. If the error persists, check the project's backups and disk limits, or let a person deploy whose token is not in approval mode.",
+  rehearsal_failed:
+    'The command\'s output on the copy is above. Correct the command and push again; `"rehearse": "never"` in berth.json runs it on the data at once.',
+  approval_required: "Wait for a person's decision, then deploy the same commit again.",
+  approval_denied: "Change the release command, or ask the person who denied it.",
   release_timeout: "Make the release command faster, or run long work outside the deploy.",
   crash_on_boot:
     "The application's output shows the reason. Try the start command with the same variables on your machine.",

@@ -18,7 +18,6 @@ import {
 } from "../../features/deployments/deployments.ts";
 import { web, workloadId } from "../../features/replicas/replicas.ts";
 import { awaitEdges } from "../../features/routes/routes.ts";
-import { createLineSplitter } from "../../kit/log-lines.ts";
 import type { Failure } from "../../ports/failure.ts";
 import type { Tx } from "../../store/database.ts";
 import { renewLease, requireLease } from "../../store/leases.ts";
@@ -29,16 +28,10 @@ import { createLeasedTask } from "../leased-work.ts";
 import type { Platform } from "../platform.ts";
 import { isBranchFree, moveBranch } from "../repositories/move-branch.ts";
 import { redactorOf, workloadOf } from "../workload.ts";
-import { copyData } from "./copy-data.ts";
+import { clearAbandoned } from "./clear-rehearsals.ts";
 import { explainFailure } from "./explain-failure.ts";
-import {
-  branchMoved,
-  edgeUnavailable,
-  imageMissing,
-  notServed,
-  releaseCommandFailure,
-  releaseFailure,
-} from "./release-failures.ts";
+import { branchMoved, edgeUnavailable, imageMissing, notServed, releaseFailure } from "./release-failures.ts";
+import { runReleaseCommand } from "./run-release-command.ts";
 import { startProcesses, type Release } from "./start-processes.ts";
 import type { Taken } from "./taken.ts";
 
@@ -55,7 +48,10 @@ export function releasesTask(platform: Platform, wake: () => void): Task {
     work: (deployment, lease, signal) => perform({ platform, deployment, lease }, signal),
     broken: async (deployment, lease, stopping) =>
       giveUp({ platform, deployment, lease }, stopping ? interrupted : await faultOf(platform, deployment)),
-    before: () => restartChanged(platform),
+    before: async () => {
+      await clearAbandoned(platform);
+      await restartChanged(platform);
+    },
   });
 }
 
@@ -104,21 +100,6 @@ async function perform(taken: Taken, signal: AbortSignal): Promise<void> {
  */
 function isLost({ abandoned, trigger, fence }: TakenDeployment): boolean {
   return abandoned && (trigger === "push" || fence > 2);
-}
-
-async function runReleaseCommand(release: Release): Promise<Failure | undefined> {
-  const { platform, deployment, lease, workload, log, signal } = release;
-  const command = deployment.image.release_command;
-  if (command === null || !isOfBuild(deployment.trigger)) return undefined;
-  const obstacle = await copyData(release);
-  if (obstacle !== undefined) return obstacle;
-  log.step(`Running the release command: ${command}`);
-  const lines = createLineSplitter((text) => log.detail(text));
-  const limits = { timeoutMs: platform.settings.releaseTimeoutMs, silenceMs: platform.settings.buildLimits.silenceMs };
-  await requireLease(platform.db, lease);
-  const result = await platform.ports.runtime.runOnce(workload, { command, ...limits, signal, onOutput: lines.push });
-  lines.end();
-  return releaseCommandFailure(result, command);
 }
 
 /**

@@ -1,0 +1,81 @@
+import { z } from "zod";
+import { timestamp } from "./fields.ts";
+
+/** What a release command did to one table of the copy. */
+export const rehearsedTable = z.object({
+  /** Schema and name, quoted for SQL where necessary. */
+  table: z.string(),
+  /** `renamed`: the table now has another name. */
+  change: z.enum(["kept", "rewritten", "created", "dropped", "renamed"]),
+  /** Null: the table did not exist. */
+  rows_before: z.number().int().nullable(),
+  rows_after: z.number().int().nullable(),
+  /** Rows that existed before and were deleted, also those that the command replaced by others. */
+  rows_removed: z.number().int(),
+  columns_dropped: z.array(z.string()),
+  /** How long one transaction at most kept others from reading, or from writing. 0: never seen. */
+  reads_blocked_seconds: z.number(),
+  writes_blocked_seconds: z.number(),
+});
+export type RehearsedTable = z.output<typeof rehearsedTable>;
+
+export const rehearsal = z.object({
+  /** `skipped`: the release command did not run on a copy, or not to its end; this says nothing about it. */
+  status: z.enum(["running", "passed", "failed", "skipped"]),
+  reason: z.string().nullable(),
+  /** `clone`: the file system shares the blocks of the copy with the original until one changes. */
+  method: z.enum(["clone", "copy"]).nullable(),
+  copy_bytes: z.number().int().nullable(),
+  started_at: timestamp,
+  finished_at: timestamp.nullable(),
+  /** Null unless the release command ended by itself. */
+  report: z
+    .object({
+      /** How long the release command ran on the copy. */
+      seconds: z.number(),
+      exit_code: z.number().int(),
+      /** The tables that it changed or locked, at most 200. */
+      tables: z.array(rehearsedTable),
+      /** How many more tables it changed or locked. */
+      further_tables: z.number().int(),
+    })
+    .nullable(),
+});
+export type Rehearsal = z.output<typeof rehearsal>;
+export type RehearsalReport = NonNullable<Rehearsal["report"]>;
+
+/** Returns one line for each table of a report, such as `orders: reads blocked for 15.3 s, 1,200,000 rows rewritten`. */
+export function rehearsalLines({ tables, further_tables }: RehearsalReport): string[] {
+  const more = further_tables === 0 ? [] : [`and ${counted(further_tables, "further table")}`];
+  return [...tables.map((table) => `${table.table.replace(/^public\./, "")}: ${partsOf(table).join(", ")}`), ...more];
+}
+
+function partsOf(table: RehearsedTable): string[] {
+  const { change, rows_before, rows_after, rows_removed, columns_dropped } = table;
+  const blocked = [
+    ["reads and writes", table.reads_blocked_seconds],
+    ["writes", table.writes_blocked_seconds],
+  ] as const;
+  const locks = blocked.flatMap(([what, seconds]) =>
+    seconds < 0.1 ? [] : [`${what} blocked for ${seconds.toFixed(1)} s`],
+  );
+  const fate = {
+    kept: [],
+    renamed: ["renamed"],
+    created: [`new, ${counted(rows_after ?? 0, "row")}`],
+    dropped: [`dropped with ${counted(rows_before ?? 0, "row")}`],
+    rewritten: [`${counted(rows_before ?? 0, "row")} rewritten`],
+  }[change];
+  const changed = (rows_after ?? 0) - (rows_before ?? 0);
+  const parts = [
+    ...locks,
+    ...fate,
+    ...columns_dropped.map((column) => `column ${column} dropped`),
+    ...(rows_removed > 0 && change !== "dropped" ? [`${counted(rows_removed, "row")} removed`] : []),
+    ...(changed > 0 && change !== "created" ? [`${counted(changed, "row")} more`] : []),
+  ];
+  return parts.length === 0 ? ["locked for less than 0.1 s"] : parts;
+}
+
+const counted = (count: number, what: string): string =>
+  `${count.toLocaleString("en-US")} ${what}${count === 1 ? "" : "s"}`;

@@ -1,0 +1,11 @@
+export {
+  abandonedRehearsals,
+  askerOf,
+  beginRehearsal,
+  endRehearsal,
+  noteCleared,
+  noteCopy,
+  rehearsalOf,
+  type Outcome,
+} from "./queries.ts";
+export { lossesOf, reportOf, sameLosses, type LossLimits } from "./rules.ts";

@@ -1,0 +1,203 @@
+import { randomBytes } from "node:crypto";
+import { rehearsalLines } from "../../contract/rehearsal.ts";
+import { databaseOfDeployment, databaseVariables, specOf } from "../../features/database/database.ts";
+import { activeOf } from "../../features/deployments/deployments.ts";
+import {
+  beginRehearsal,
+  endRehearsal,
+  noteCopy,
+  reportOf,
+  type Outcome,
+} from "../../features/rehearsals/rehearsals.ts";
+import { bytesText } from "../../kit/bytes-text.ts";
+import { emptyFolderBytes } from "../../kit/folder-bytes.ts";
+import { createLineSplitter } from "../../kit/log-lines.ts";
+import { redactor } from "../../kit/redact.ts";
+import type { Failure } from "../../ports/failure.ts";
+import {
+  CopyIsFull,
+  DatabaseWorkFailed,
+  type ClonedInstance,
+  type DatabaseHistory,
+  type DatabaseSpec,
+} from "../../ports/postgres-host.ts";
+import type { OneOffResult, Workload } from "../../ports/runtime.ts";
+import { requireLease } from "../../store/leases.ts";
+import { secretsIn } from "../workload.ts";
+import { askForLosses } from "./ask-for-losses.ts";
+import { clearRehearsal, copiedFiles } from "./clear-rehearsals.ts";
+import { releaseCommandFailure, releaseFailure } from "./release-failures.ts";
+import type { Release } from "./start-processes.ts";
+
+/** Beyond it, `auto` copies nothing byte by byte. */
+const mostCopiedBytes = 2 * 1024 ** 3;
+const limitMs = 15 * 60_000;
+const mostLines = 200;
+
+/**
+ * Runs the release command on a copy of the data before it runs on the data itself. Resolves with the failure of a deployment that must not
+ * go on; otherwise with whether the command passed. A rehearsal that could not be held is recorded as skipped.
+ */
+export async function rehearse(release: Release, command: string): Promise<Failure | "passed" | "skipped"> {
+  const planned = await planFor(release);
+  if ("reason" in planned) return skip(release, planned);
+  const { platform, deployment, lease, log } = release;
+  await requireLease(platform.db, lease);
+  await beginRehearsal(platform.db, deployment, planned.spec.id);
+  log.step(`Rehearsing on a copy of ${bytesText(planned.bytes)}`);
+  try {
+    const outcome = await hold(release, planned, command);
+    await endRehearsal(platform.db, deployment, outcome);
+    return await concluded(release, outcome);
+  } finally {
+    await clearRehearsal(platform, { ...deployment, database_id: planned.spec.id });
+  }
+}
+
+interface Plan {
+  readonly spec: DatabaseSpec;
+  readonly history: DatabaseHistory;
+  readonly bytes: number;
+  readonly mayCopy: boolean;
+}
+
+interface Obstacle {
+  readonly reason: string;
+  /** There is nothing that a rehearsal could tell. */
+  readonly isQuiet?: true;
+}
+
+async function planFor({ platform, deployment }: Release): Promise<Plan | Obstacle> {
+  const { copies_data, settings, org_id, project_id } = deployment;
+  // An agent does not choose what a human sees.
+  const mode = copies_data && settings?.rehearse === "never" ? "auto" : (settings?.rehearse ?? "auto");
+  const row = await databaseOfDeployment(platform.db, deployment);
+  if (!row?.engine_version) return { reason: "The project has no database.", isQuiet: true };
+  if (mode === "never") return { reason: "berth.json says `rehearse: never`." };
+  if (!copies_data && (await activeOf(platform.db, org_id, project_id)) === undefined)
+    return { reason: "Nothing of this project is live yet.", isQuiet: true };
+  const { postgresHost, dataDisk } = platform.ports;
+  const history = postgresHost.history(row.id);
+  if (history === null)
+    return { reason: "The database is on a server of the operator's own, which Berth does not copy." };
+  const spec = specOf(platform.vault, row);
+  const seen = await postgresHost.observe(spec);
+  if (seen.state !== "running") return { reason: "The database is not running." };
+  const { is_short, available_bytes } = await dataDisk.observe();
+  if (is_short || available_bytes < seen.size_bytes)
+    return { reason: "The disk has no room for a copy of the database." };
+  const mayCopy = mode === "always" || seen.size_bytes < mostCopiedBytes;
+  return { spec, history, bytes: seen.size_bytes, mayCopy };
+}
+
+async function skip({ platform, deployment, log }: Release, { reason, isQuiet }: Obstacle): Promise<"skipped"> {
+  await beginRehearsal(platform.db, deployment, null);
+  await endRehearsal(platform.db, deployment, { status: "skipped", reason, report: null });
+  if (isQuiet !== true) log.detail(`Not rehearsed: ${reason}`);
+  return "skipped";
+}
+
+/** A rehearsal that ends before the command could; its message is a sentence for the project's owner. */
+class NotHeld extends Error {}
+
+async function hold(release: Release, plan: Plan, command: string): Promise<Outcome> {
+  const time = AbortSignal.timeout(limitMs);
+  const signal = AbortSignal.any([release.signal, time]);
+  try {
+    return await performOnCopy({ ...release, signal }, plan, command);
+  } catch (error) {
+    release.signal.throwIfAborted();
+    const { platform, deployment } = release;
+    platform.log.warn({ err: error, deployment: deployment.id }, "a release command was not rehearsed");
+    return { status: "skipped", reason: time.aborted ? tooLong : reasonOf(error), report: null };
+  }
+}
+
+const tooLong = "The rehearsal took longer than 15 minutes.";
+
+function reasonOf(error: unknown): string {
+  if (error instanceof NotHeld || error instanceof DatabaseWorkFailed) return error.message;
+  if (error instanceof CopyIsFull)
+    return `The database is larger than ${bytesText(mostCopiedBytes)}, and the file system cannot share blocks with a copy: \`"rehearse": "always"\` in berth.json copies it all the same.`;
+  return "The data could not be copied.";
+}
+
+async function performOnCopy(release: Release, plan: Plan, command: string): Promise<Outcome> {
+  const { platform, deployment, signal } = release;
+  const { spec, history, mayCopy, bytes } = plan;
+  const copied = { ...spec, password: randomBytes(24).toString("base64url") };
+  const copy = await history.clone(spec, { mayCopy, password: copied.password, signal });
+  await noteCopy(platform.db, deployment, { method: copy.method, copy_bytes: bytes });
+  await copyFiles(release, mayCopy);
+  const before = await copy.tables(spec.database_name, signal);
+  const watch = await copy.watch(spec.database_name);
+  const begun = performance.now();
+  const result = await runOnCopy(release, workloadOn(release, copy, copied), command).finally(() => watch.end());
+  const seconds = (performance.now() - begun) / 1000;
+  if (result.outcome === "timed_out" || result.outcome === "cancelled") throw new NotHeld(tooLong);
+  const failure = releaseCommandFailure(result, command);
+  const exit_code = result.outcome === "exited" ? result.code : null;
+  const after = await copy.tables(spec.database_name, signal);
+  const report = exit_code === null ? null : reportOf({ before, after, locks: await watch.end(), seconds, exit_code });
+  return { status: failure === undefined ? "passed" : "failed", reason: failure?.summary ?? null, report };
+}
+
+/** Copies the files in `$STORAGE_DIR`: the command never sees the live ones. */
+async function copyFiles({ platform, deployment, workload, signal }: Release, mayCopy: boolean): Promise<void> {
+  if (workload.storage_access === "none") return;
+  const { runtime } = platform.ports;
+  const to = copiedFiles(deployment);
+  await runtime.removeStorage(to);
+  const bytes = await runtime.storageBytes(deployment);
+  if (!mayCopy || bytes === null || bytes > mostCopiedBytes)
+    throw new NotHeld(`The files in $STORAGE_DIR are more than ${bytesText(mostCopiedBytes)}.`);
+  const archive = bytes > emptyFolderBytes ? await runtime.readStorage(deployment, signal) : null;
+  if (archive !== null) await runtime.writeStorage(to, null, archive, signal);
+}
+
+function workloadOn({ platform, deployment, workload }: Release, copy: ClonedInstance, spec: DatabaseSpec): Workload {
+  const address = platform.ports.runtime.endpointFor(copy.server, deployment.image.runtime);
+  return {
+    ...workload,
+    env: { ...workload.env, ...databaseVariables(spec, address, null), BERTH_REHEARSAL: "1" },
+    reach: [copy.server],
+    storage_id: copiedFiles(deployment).project_id,
+    has_stored_files: false,
+  };
+}
+
+/** Its output is shown only when it fails: the real run shows the same again. */
+async function runOnCopy({ platform, log, signal }: Release, workload: Workload, command: string) {
+  const kept: string[] = [];
+  const redact = redactor(secretsIn(workload.env));
+  const lines = createLineSplitter((text) => {
+    kept.push(redact(text));
+    if (kept.length > mostLines) kept.shift();
+  });
+  const { releaseTimeoutMs, buildLimits } = platform.settings;
+  const limits = { timeoutMs: Math.min(limitMs, releaseTimeoutMs), silenceMs: buildLimits.silenceMs };
+  const onOutput = (chunk: Buffer) => void lines.push(chunk);
+  const result: OneOffResult = await platform.ports.runtime.runOnce(workload, { command, ...limits, signal, onOutput });
+  lines.end();
+  if (result.outcome === "exited" && result.code !== 0) for (const line of kept) log.detail(line);
+  return result;
+}
+
+async function concluded(release: Release, outcome: Outcome): Promise<Failure | "passed" | "skipped"> {
+  const { deployment, log } = release;
+  const { status, reason, report } = outcome;
+  if (status === "skipped") {
+    log.detail(`Not rehearsed: ${reason}`);
+    return "skipped";
+  }
+  for (const line of report === null ? [] : rehearsalLines(report).slice(0, 20)) log.detail(line);
+  if (status === "failed")
+    return releaseFailure(
+      "release",
+      "rehearsal_failed",
+      `Refused: the release command failed on a copy of the data (${reason}) Production was not touched.`,
+    );
+  log.detail(`Passed on the copy in ${(report?.seconds ?? 0).toFixed(1)} s`);
+  const needsHuman = deployment.copies_data && report !== null ? await askForLosses(release, report) : undefined;
+  return needsHuman ?? "passed";
+}
