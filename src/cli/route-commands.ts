@@ -18,6 +18,7 @@ const commands: Readonly<Partial<Record<RouteName, string>>> = {
   "deployments.list": "berth deployments",
   "deployments.rollback": "berth rollback -p <slug>",
   "deployments.compare": "berth compare",
+  "deployments.rehearsal": "berth rehearsal",
   "disk.get": "berth disk",
   "domains.list": "berth domains",
   "env.list": "berth env",

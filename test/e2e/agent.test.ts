@@ -147,7 +147,7 @@ test("an agent without git deploys a new project with a database and a worker, b
   assert.ok(calls - callsBefore <= 12, `${calls - callsBefore} calls`);
 });
 
-test("what a release command drops is in a backup that was complete before, when a token in approval mode pushed or deployed it", async () => {
+test("what a release command overwrites is in a backup that was complete before, when a token in approval mode pushed or deployed it", async () => {
   const at = "/v1/projects/guarded";
   const { body: project } = await platform.call<{ git: { https: string } }>("POST", "/v1/projects", {
     ...{ slug: "guarded", name: "Guarded" },
@@ -179,7 +179,11 @@ test("what a release command drops is in a backup that was complete before, when
     },
   );
   assert.deepEqual(await backups(), []);
-  const told = await pushFiles(dir, { remote, token: careful }, { "release.js": release("drop table if exists note") });
+  const told = await pushFiles(
+    dir,
+    { remote, token: careful },
+    { "release.js": release("update note set id = id + 10 where id < 10") },
+  );
   const [backup] = await backups();
   assert.equal(backup?.status, "completed");
   assert.ok(told.includes(`Backup of the database: ${backup.id}`), told);
@@ -188,11 +192,11 @@ test("what a release command drops is in a backup that was complete before, when
   const rowsIn = async (database?: string) =>
     (
       await platform.call<{ rows?: unknown[][] }>("POST", `${at}/database/query`, {
-        sql: "select count(*)::int from pg_class join pg_namespace n on n.oid = relnamespace where nspname = 'public' and relname = 'note'",
+        sql: "select min(id) from note",
         ...(database === undefined ? {} : { database }),
       })
     ).body.rows;
-  assert.deepEqual([await rowsIn(), await rowsIn(restored.body.database)], [[[0]], [[1]]]);
+  assert.deepEqual([await rowsIn(), await rowsIn(restored.body.database)], [[[11]], [[1]]]);
   const deployed = await fetch(`${platform.api}${at}/deployments`, {
     ...{ method: "POST", body: "{}" },
     headers: { authorization: `Bearer ${careful}`, "content-type": "application/json" },

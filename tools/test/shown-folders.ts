@@ -156,6 +156,7 @@ export const shownFolders: Readonly<Record<string, readonly string[]>> = {
   "test/e2e/monorepo.test.ts": ["src/contract/berth-file", "src/building/", "src/cli/", "src/features/processes/"],
   "test/e2e/pushes.test.ts": ["src/git/", "/repositories-local/", "src/reconcile/builds/", "src/features/builds/"],
   "test/e2e/read-only-disk.test.ts": ["src/kit/disk-fault", "src/kit/outage", "src/store/", "/monitors/"],
+  "test/e2e/rehearsals.test.ts": ["/releases/", "/rehearsals/", "/postgres-host-local/", "/approvals/"],
   "test/e2e/readme.test.ts": ["README.md", "bin/", "tools/setup/", "src/cli/", "src/daemon/setup/"],
   "test/e2e/restore.test.ts": ["src/daemon/recovery/", "/platform-archive-age/", "/platform-backups/"],
   "test/e2e/rotate-secrets.test.ts": [

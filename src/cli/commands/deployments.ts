@@ -1,6 +1,8 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import type { Answer, Client } from "../../contract/client.ts";
+import { rehearsalLines } from "../../contract/rehearsal.ts";
+import { bytesText } from "../../kit/bytes-text.ts";
 import { addCommand, addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
@@ -8,18 +10,43 @@ import { awaitDeployment, failureOf, failureOfDeployment, followBuild, type Depl
 import { usageError } from "../failures.ts";
 import { deploymentNumber } from "../input.ts";
 import { afterRestart } from "../outcomes.ts";
-import { paintStatus } from "../render/paint.ts";
+import { paintStatus, type Paint } from "../render/paint.ts";
 import { withProgress } from "../render/progress.ts";
 import { duration, oneLine, relativeTime } from "../render/text.ts";
 import { archiveOf, sourceFiles } from "../source-files.ts";
 import { listCommand } from "../row-commands.ts";
 
-/** Adds `berth deployments`, `deploy`, `rollback` and `compare`. */
+/** Adds `berth deployments`, `deploy`, `rollback`, `compare` and `rehearsal`. */
 export function addDeployments(program: Command, ctx: CliContext): void {
   addList(addGroup(program, "deployments", "List deployments"), ctx);
   addDeploy(program, ctx);
   addRollback(program, ctx);
   addCompare(program, ctx);
+  addRehearsal(program, ctx);
+}
+
+function addRehearsal(program: Command, ctx: CliContext): void {
+  addCommand(program, {
+    usage: "rehearsal <number>",
+    summary: "Show what the release command of a deployment did to a copy of the data before it ran on the data itself",
+    examples: ["berth rehearsal 12", "berth rehearsal 12 -p demo --json"],
+  }).action(async (given: string) => {
+    const number = String(deploymentNumber(given));
+    const slug = await currentProject(ctx);
+    const document = await (await ctx.client()).call("deployments.rehearsal", { params: { slug, number } });
+    ctx.output.result(document, (paint) => rehearsalText(document.rehearsal, paint));
+  });
+}
+
+function rehearsalText(rehearsal: Answer<"deployments.rehearsal">["rehearsal"], paint: Paint): string {
+  if (rehearsal === null) return "The deployment has no release command, or is older than rehearsals.";
+  const { status, reason, report, copy_bytes, method } = rehearsal;
+  const how = method === "clone" ? "a clone" : "a full copy";
+  return [
+    `${paintStatus(paint, status)}${reason === null ? "" : `  ${oneLine(reason, 300)}`}`,
+    ...(copy_bytes === null ? [] : [`on ${how} of ${bytesText(copy_bytes)}`]),
+    ...(report === null ? [] : [`the command ran ${report.seconds.toFixed(1)} s there`, ...rehearsalLines(report)]),
+  ].join("\n");
 }
 
 function addList(deployments: Command, ctx: CliContext): void {

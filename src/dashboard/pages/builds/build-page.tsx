@@ -16,6 +16,7 @@ import { Ago, Mono, Plain, useNow } from "../../ui/text.tsx";
 import { PageView } from "../../ui/view.tsx";
 import { RollbackDialog } from "../deployments/rollback-dialog.tsx";
 import { FailureBox } from "./failure-box.tsx";
+import { Rehearsal } from "./rehearsal.tsx";
 import { Stages } from "./stages.tsx";
 
 type Build = Answer<"builds.get">;
@@ -76,6 +77,7 @@ function Build({ build }: { readonly build: Build }) {
           <StillServing slug={slug} />
         </FailureBox>
       )}
+      {build.deployment !== null && !running.includes(status) && <Rehearsal number={build.deployment.number} />}
       {log.error !== null && <Problem error={log.error} />}
       <LogView
         lines={lines}

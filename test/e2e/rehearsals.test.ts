@@ -1,0 +1,221 @@
+import assert from "node:assert/strict";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import pg from "pg";
+import type { Rehearsal } from "../../src/contract/rehearsal.ts";
+import { run, systemPath } from "../../src/kit/exec.ts";
+import { eventually } from "../support/eventually.ts";
+import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
+
+// Drawn with other journey files: it starts a whole platform, which takes too long for every run.
+
+let platform: TestPlatform;
+let app: TestApp;
+const at = "/v1/projects/shop";
+
+const release = `const fs = require("fs");
+fs.writeFileSync(process.env.STORAGE_DIR + "/released-" + (process.env.BERTH_REHEARSAL ?? "0"), process.env.DATABASE_URL);
+const client = new (require("pg").Client)({ connectionString: process.env.DATABASE_URL });
+client.connect().then(() => client.query(fs.readFileSync("change.sql", "utf8"))).then(() => client.end())
+  .catch((error) => { console.error(error.code + " " + error.message); process.exit(3); });`;
+
+const sqlOf = (change: string) => ({ "change.sql": change });
+
+before(async () => {
+  platform = await startPlatform();
+  app = await createApp(platform, "shop", {
+    "package.json": JSON.stringify({ name: "shop", private: true, dependencies: { pg: "8.23.1" } }),
+    Procfile: "web: node server.js\nrelease: node release.js\n",
+    "server.js": `require("http").createServer((req, res) => res.end("here")).listen(process.env.PORT);`,
+    "release.js": release,
+    ...sqlOf("create table orders (id int primary key, customer int, note text); create table plan (id int)"),
+  });
+  assert.equal((await platform.call("POST", `${at}/database`)).status, 201);
+  const pushed = await app.push();
+  assert.equal(pushed.exitCode, 0, pushed.stderr);
+  assert.doesNotMatch(pushed.stderr, /Rehears/);
+  await query("insert into orders select n, n, 'x' from generate_series(1, 5000) n");
+});
+after(() => platform?.destroy());
+
+async function query<T = Record<string, unknown>>(sql: string): Promise<T[]> {
+  const client = await connect();
+  try {
+    return (await client.query(sql)).rows as T[];
+  } finally {
+    await client.end();
+  }
+}
+
+/** Logs in as the application does, by the address that its release command wrote down. */
+async function connect(): Promise<pg.Client> {
+  const file = join(platform.dataDir, "storage");
+  const found = readdirSync(file)
+    .map((name) => join(file, name, "released-0"))
+    .find(existsSync);
+  assert.ok(found, "the release command wrote its address");
+  const client = new pg.Client({ connectionString: readFileSync(found, "utf8") });
+  client.on("error", () => {});
+  await client.connect();
+  return client;
+}
+
+const digest = async () =>
+  (await query<{ sum: string }>("select md5(string_agg(o::text, ',' order by id)) as sum from orders o"))[0]?.sum;
+
+async function rehearsal(): Promise<Rehearsal> {
+  const { body } = await platform.call<{ deployments: { number: number }[] }>("GET", `${at}/deployments`);
+  const answer = await platform.call<{ rehearsal: Rehearsal }>(
+    "GET",
+    `${at}/deployments/${body.deployments[0]?.number}/rehearsal`,
+  );
+  assert.equal(answer.status, 200);
+  return answer.body.rehearsal;
+}
+
+/** Nothing of a copy is left: no folder, no process, no file. */
+async function assertCleared(): Promise<void> {
+  await eventually(async () => {
+    const instances = join(platform.dataDir, "databases");
+    const folders = readdirSync(instances).filter((id) => existsSync(join(instances, id, "clone")));
+    const files = readdirSync(join(platform.dataDir, "storage")).filter((name) => name.startsWith("rehearsal-"));
+    return folders.length + files.length === 0;
+  }, "the copies are gone");
+}
+
+async function change(sql: string) {
+  await app.commit(sqlOf(sql));
+  return app.push();
+}
+
+test("a release command that fails on the copy is refused; data, files and live version stay as they are", async () => {
+  const before = await digest();
+  const pushed = await change(
+    "alter table orders alter column customer type bigint; update orders set customer = 1 / (4000 - id)",
+  );
+  assert.notEqual(pushed.exitCode, 0);
+  assert.match(pushed.stderr, /Rehearsing on a copy of [\d.]+ MiB/);
+  assert.match(pushed.stderr, /22012 division by zero/);
+  assert.match(
+    pushed.stderr,
+    /Refused: the release command failed on a copy of the data.*Production was not touched\./,
+  );
+  assert.equal(await digest(), before);
+  const { status, report } = await rehearsal();
+  assert.deepEqual([status, report?.exit_code], ["failed", 3]);
+  assert.equal((await platform.visit("shop")).body, "here");
+  await assertCleared();
+});
+
+test("one that passes is reported, then runs on the data with a limit for locks; the files it got were a copy", async () => {
+  const sql =
+    "alter table orders alter column customer type bigint; create index on orders (customer); select pg_sleep(0.5)";
+  const pushed = await change(sql);
+  assert.equal(pushed.exitCode, 0, pushed.stderr);
+  assert.match(pushed.stderr, /orders: reads and writes blocked for [\d.]+ s, 5,000 rows rewritten/);
+  const { status, report, method } = await rehearsal();
+  const orders = report?.tables.find(({ table }) => table === "public.orders");
+  assert.deepEqual(
+    [status, orders?.change, orders?.rows_before, orders?.rows_after],
+    ["passed", "rewritten", 5000, 5000],
+  );
+  assert.ok(method);
+  const project = join(platform.dataDir, "storage");
+  const written = readdirSync(project).flatMap((name) => readdirSync(join(project, name)));
+  assert.deepEqual(written, ["released-0"]);
+  const types = await query("select data_type from information_schema.columns where column_name = 'customer'");
+  assert.deepEqual(types, [{ data_type: "bigint" }]);
+  const client = await connect();
+  assert.deepEqual((await client.query("show lock_timeout")).rows, [{ lock_timeout: "5s" }]);
+  await client.end();
+  await assertCleared();
+});
+
+test("when a lock is not free on the data, the command is tried again", async () => {
+  const holder = await connect();
+  await holder.query("begin; lock table plan");
+  await app.commit(sqlOf("alter table plan add column name text"));
+  let freed: Promise<unknown> | undefined;
+  const pushed = await app.push("main", (chunk) => {
+    if (/trying again in 1 s/.test(String(chunk))) freed ??= holder.query("rollback");
+  });
+  assert.equal(pushed.exitCode, 0, pushed.stderr);
+  assert.match(pushed.stderr, /55P03 canceling statement due to lock timeout/);
+  await freed;
+  await holder.end();
+});
+
+test("killed while the copy is used, nothing of it is left, and the next push works", async () => {
+  const before = await digest();
+  await app.commit(sqlOf("delete from orders; select pg_sleep(600)"));
+  let killed: Promise<void> | undefined;
+  const pushing = app.push("main", (chunk) => {
+    if (/Rehearsing on a copy/.test(String(chunk))) killed ??= killOnceRunning();
+  });
+  assert.notEqual((await pushing).exitCode, 0);
+  await killed;
+  await platform.restart();
+  await assertCleared();
+  assert.equal(await digest(), before);
+  const { status, reason } = await rehearsal();
+  assert.deepEqual([status, reason], ["skipped", "The platform restarted meanwhile."]);
+  const pushed = await change("select 1");
+  assert.equal(pushed.exitCode, 0, pushed.stderr);
+});
+
+async function killOnceRunning(): Promise<void> {
+  const instances = join(platform.dataDir, "databases");
+  await eventually(
+    async () => readdirSync(instances).some((id) => existsSync(join(instances, id, "clone", "running.json"))),
+    "the copy runs",
+  );
+  await platform.end("SIGKILL");
+}
+
+test("what an agent's deploy would remove needs a person, who sees the report; then the same commit goes live", async () => {
+  const made = await platform.call<{ token: string }>("POST", "/v1/api-tokens", { name: "agent", approval_mode: true });
+  const login = Buffer.from(`agent:${made.body.token}`).toString("base64");
+  const pushAsAgent = () =>
+    run(
+      {
+        file: "git",
+        args: [
+          ...["-c", `http.extraHeader=Authorization: Basic ${login}`],
+          ...["push", `${platform.api}/git/main/shop.git`, "HEAD:refs/heads/main"],
+        ],
+      },
+      { cwd: app.dir, env: { PATH: systemPath, HOME: app.dir, GIT_CONFIG_GLOBAL: "/dev/null" } },
+    );
+  await app.commit({
+    ...sqlOf("alter table orders drop column note; delete from orders where id > 4000"),
+    "berth.json": `{"rehearse":"never"}`,
+  });
+  const refused = await pushAsAgent();
+  assert.notEqual(refused.exitCode, 0);
+  assert.match(refused.stderr, /would remove data: orders: .*column note dropped, 1,000 rows removed/);
+  assert.match(refused.stderr, /approval_required/);
+  assert.equal((await query<{ count: number }>("select count(*)::int from orders"))[0]?.count, 5000);
+  await approve();
+  const passed = await pushAsAgent();
+  assert.equal(passed.exitCode, 0, passed.stderr);
+  assert.match(passed.stderr, /Approved by a person: apr_/);
+  assert.equal((await query<{ count: number }>("select count(*)::int from orders"))[0]?.count, 4000);
+});
+
+/** Decides as the person who got the link. */
+async function approve(): Promise<void> {
+  const outbox = join(platform.dataDir, "outbox");
+  const file = await eventually(
+    async () => readdirSync(outbox).find((name) => name.includes("-approval-")),
+    "a person is asked",
+  );
+  const link = /http:\S+\/decide\/[\w-]{43}/.exec(readFileSync(join(outbox, file), "utf8"))?.[0] ?? "";
+  const page = new URL(new URL(link).pathname, platform.api).href;
+  const html = await (await fetch(page)).text();
+  assert.match(html, /What it did to a copy of the data.*orders: .*column note dropped/s);
+  const nonce = /name="nonce" value="([\w-]+)"/.exec(html)?.[1] ?? "";
+  const body = new URLSearchParams({ choice: "approved", nonce });
+  const decided = await fetch(page, { method: "POST", headers: { origin: new URL(link).origin }, body });
+  assert.equal(decided.status, 200);
+}
