@@ -153,6 +153,9 @@ export function projectRows(subject: () => Subject): void {
     assert.equal(pushed.exitCode, 0, pushed.stderr);
     const { body: between } = await subject().expect(200, "GET", "/v1/projects/shop/compare");
     assert.ok(between.from.number < between.to.number, JSON.stringify(between));
+    const path = `/v1/projects/shop/deployments/${between.to.number}/rehearsal`;
+    const { body: rehearsed } = await subject().expect(200, "GET", path);
+    assert.deepEqual(Object.keys(rehearsed), ["rehearsal"]);
   });
 
   it("PUT scale is for platform admins only; the set number of replicas runs", async () => {
