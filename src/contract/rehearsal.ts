@@ -2,7 +2,7 @@ import { z } from "zod";
 import { timestamp } from "./fields.ts";
 
 /** What a release command did to one table of the copy. */
-export const rehearsedTable = z.object({
+const rehearsedTable = z.object({
   /** Schema and name, quoted for SQL where necessary. */
   table: z.string(),
   /** `renamed`: the table now has another name. */

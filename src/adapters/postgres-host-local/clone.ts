@@ -53,7 +53,9 @@ export async function cloneInstance(place: HistoryPlace, cloning: Cloning): Prom
   prepare(confinement, instance, copy);
   const method = (await canShare(confinement, instance, copy)) ? "clone" : "copy";
   if (method === "copy" && !options.mayCopy) throw new CopyIsFull();
-  const summary = await (method === "clone" ? fill(confinement, cloning, copy) : inTurn(() => fill(confinement, cloning, copy)));
+  const summary = await (method === "clone"
+    ? fill(confinement, cloning, copy)
+    : inTurn(() => fill(confinement, cloning, copy)));
   writeLabels(confinement, instanceFiles(copy.dir).data, summary.backup_label);
   await placeSegments(copy.dir, { ...summary, segments: segmentsOf(summary, cloning), signal: options.signal });
   const settings = settingsOf(placesOf(confinement, copy.dir, copy.socketDir).config, null);
@@ -127,8 +129,24 @@ type Copy = ReturnType<typeof copyOf>;
 
 /** Folders whose contents a copy leaves out, and files of the running server. */
 const leftOut = {
-  folders: ["pg_wal", "pg_replslot", "pg_dynshmem", "pg_notify", "pg_serial", "pg_snapshots", "pg_stat_tmp", "pg_subtrans"],
-  files: ["postmaster.pid", "postmaster.opts", "backup_label", "backup_label.old", "backup_manifest", "recovery.signal"],
+  folders: [
+    "pg_wal",
+    "pg_replslot",
+    "pg_dynshmem",
+    "pg_notify",
+    "pg_serial",
+    "pg_snapshots",
+    "pg_stat_tmp",
+    "pg_subtrans",
+  ],
+  files: [
+    "postmaster.pid",
+    "postmaster.opts",
+    "backup_label",
+    "backup_label.old",
+    "backup_manifest",
+    "recovery.signal",
+  ],
 };
 
 function prepare(confinement: Confinement, instance: Instance, { dir, port, socketDir }: Copy): void {

@@ -24,7 +24,8 @@ export async function watchLocks(connection: ServerConnection): Promise<{ end():
       for (const { pid, mode, table } of rows) {
         const blocks = mode === modes[0] ? "reads" : "writes";
         const known = seen.get(`${pid} ${mode} ${table}`);
-        if (known === undefined) seen.set(`${pid} ${mode} ${table}`, { table, blocks, from: at, to: performance.now() });
+        if (known === undefined)
+          seen.set(`${pid} ${mode} ${table}`, { table, blocks, from: at, to: performance.now() });
         else known.to = performance.now();
       }
       await sleep(everyMs, undefined, { signal: ended.signal }).catch(() => {});

@@ -39,7 +39,7 @@ export async function findApproval(db: Db | Tx, caller: Pick<Caller, "org_id">, 
 }
 
 /** The dependencies of `askForApproval`. */
-export interface Asking extends Sending {
+interface Asking extends Sending {
   readonly db: Db;
   readonly clock: Clock;
   readonly addresses: { readonly controlUrl: string };

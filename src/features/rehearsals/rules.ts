@@ -3,7 +3,7 @@ import type { HeldLock, TableState } from "../../ports/postgres-host.ts";
 
 const mostTables = 200;
 
-export interface Seen {
+interface Seen {
   readonly before: readonly TableState[];
   readonly after: readonly TableState[];
   readonly locks: readonly HeldLock[];
