@@ -9,11 +9,6 @@ interface Held {
   readonly database_id: string;
 }
 
-/** Returns whose storage folder the copy of the files is. */
-export function copiedFiles({ id, project_number }: Pick<Held, "id" | "project_number">) {
-  return { project_id: `rehearsal-${id}`, project_number };
-}
-
 /** Removes what a rehearsal copied. Idempotent; what fails is tried again once the deployment has ended. */
 export async function clearRehearsal(platform: Platform, held: Held): Promise<void> {
   const { db, ports, log } = platform;
@@ -29,4 +24,9 @@ export async function clearRehearsal(platform: Platform, held: Held): Promise<vo
 /** Removes the copies that a killed control plane left. */
 export async function clearAbandoned(platform: Platform): Promise<void> {
   for (const held of await abandonedRehearsals(platform.db)) await clearRehearsal(platform, held);
+}
+
+/** Returns whose storage folder the copy of the files is. */
+export function copiedFiles({ id, project_number }: Pick<Held, "id" | "project_number">) {
+  return { project_id: `rehearsal-${id}`, project_number };
 }
