@@ -302,6 +302,9 @@ CREATE TABLE public.api_token (
     expires_at timestamp with time zone,
     revoked_at timestamp with time zone,
     project_ids text[],
+    kind text DEFAULT 'token'::text NOT NULL,
+    person_id text,
+    CONSTRAINT api_token_kind_check CHECK ((kind = ANY (ARRAY['token'::text, 'member'::text]))),
     CONSTRAINT api_token_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'member'::text])))
 );
 
@@ -795,6 +798,24 @@ CREATE TABLE public.image_pruning (
     created_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE public.invite (
+    id text NOT NULL,
+    org_id text NOT NULL,
+    hash bytea NOT NULL,
+    email text,
+    role text NOT NULL,
+    platform_admin boolean DEFAULT false NOT NULL,
+    project_ids text[],
+    created_by text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    used_at timestamp with time zone,
+    used_by text,
+    revoked_at timestamp with time zone,
+    CONSTRAINT invite_check CHECK (((role = 'member'::text) OR (project_ids IS NULL))),
+    CONSTRAINT invite_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'member'::text])))
+);
+
 CREATE TABLE public.machine (
     name text NOT NULL,
     description jsonb NOT NULL,
@@ -862,6 +883,24 @@ CREATE TABLE public.page_look (
     tls_ms double precision
 )
 WITH (fillfactor='70');
+
+CREATE TABLE public.passkey (
+    credential_id text NOT NULL,
+    person_id text NOT NULL,
+    public_key bytea NOT NULL,
+    counter bigint NOT NULL,
+    transports text[] DEFAULT '{}'::text[] NOT NULL,
+    rp_id text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    last_used_at timestamp with time zone
+);
+
+CREATE TABLE public.person (
+    id text NOT NULL,
+    name text NOT NULL,
+    email text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
 
 CREATE TABLE public.platform_backup (
     id text NOT NULL,
@@ -1136,6 +1175,21 @@ CREATE TABLE public.schema_migration (
     kind text NOT NULL
 );
 
+CREATE TABLE public.session (
+    id text NOT NULL,
+    person_id text NOT NULL,
+    token_id text NOT NULL,
+    hash bytea NOT NULL,
+    method text NOT NULL,
+    user_agent text NOT NULL,
+    address text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    last_used_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    ended_at timestamp with time zone,
+    CONSTRAINT session_method_check CHECK ((method = ANY (ARRAY['passkey'::text, 'invitation'::text, 'switch'::text])))
+);
+
 CREATE TABLE public.ssh_key (
     id text NOT NULL,
     org_id text NOT NULL,
@@ -1168,6 +1222,11 @@ CREATE TABLE public.storage_snapshot (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     finished_at timestamp with time zone,
     CONSTRAINT storage_snapshot_status_check CHECK ((status = ANY (ARRAY['copying'::text, 'complete'::text, 'deleted'::text])))
+);
+
+CREATE TABLE public.used_challenge (
+    hash bytea NOT NULL,
+    expires_at timestamp with time zone NOT NULL
 );
 
 CREATE TABLE public.webhook (
@@ -1317,6 +1376,12 @@ ALTER TABLE ONLY public.image_pruning
 ALTER TABLE ONLY public.image_pruning
     ADD CONSTRAINT image_pruning_project_id_key UNIQUE (project_id);
 
+ALTER TABLE ONLY public.invite
+    ADD CONSTRAINT invite_hash_key UNIQUE (hash);
+
+ALTER TABLE ONLY public.invite
+    ADD CONSTRAINT invite_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.machine
     ADD CONSTRAINT machine_pkey PRIMARY KEY (name);
 
@@ -1334,6 +1399,12 @@ ALTER TABLE ONLY public.organization
 
 ALTER TABLE ONLY public.page_look
     ADD CONSTRAINT page_look_pkey PRIMARY KEY (project_id);
+
+ALTER TABLE ONLY public.passkey
+    ADD CONSTRAINT passkey_pkey PRIMARY KEY (credential_id);
+
+ALTER TABLE ONLY public.person
+    ADD CONSTRAINT person_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.platform_backup
     ADD CONSTRAINT platform_backup_pkey PRIMARY KEY (id);
@@ -1404,6 +1475,12 @@ ALTER TABLE ONLY public.run
 ALTER TABLE ONLY public.schema_migration
     ADD CONSTRAINT schema_migration_pkey PRIMARY KEY (name);
 
+ALTER TABLE ONLY public.session
+    ADD CONSTRAINT session_hash_key UNIQUE (hash);
+
+ALTER TABLE ONLY public.session
+    ADD CONSTRAINT session_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.ssh_key
     ADD CONSTRAINT ssh_key_org_id_fingerprint_key UNIQUE (org_id, fingerprint);
 
@@ -1415,6 +1492,9 @@ ALTER TABLE ONLY public.storage_piece
 
 ALTER TABLE ONLY public.storage_snapshot
     ADD CONSTRAINT storage_snapshot_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.used_challenge
+    ADD CONSTRAINT used_challenge_pkey PRIMARY KEY (hash);
 
 ALTER TABLE ONLY public.webhook_delivery
     ADD CONSTRAINT webhook_delivery_pkey PRIMARY KEY (id);
@@ -1448,7 +1528,13 @@ CREATE UNIQUE INDEX alert_open ON public.alert USING btree (name, machine, subje
 
 CREATE INDEX alert_resolved ON public.alert USING btree (name, machine, subject, resolved_at DESC) WHERE (resolved_at IS NOT NULL);
 
+CREATE INDEX api_token_by_creator ON public.api_token USING btree (created_by) WHERE (created_by IS NOT NULL);
+
+CREATE UNIQUE INDEX api_token_of_member ON public.api_token USING btree (org_id, person_id) WHERE ((kind = 'member'::text) AND (revoked_at IS NULL));
+
 CREATE INDEX api_token_of_org ON public.api_token USING btree (org_id, created_at DESC);
+
+CREATE INDEX api_token_of_person ON public.api_token USING btree (person_id) WHERE (person_id IS NOT NULL);
 
 CREATE INDEX approval_denied ON public.approval USING btree (token_id, route, resource, decided_at) WHERE (status = 'denied'::text);
 
@@ -1582,6 +1668,8 @@ CREATE INDEX follow_delivery_waiting ON public.follow_delivery USING btree (foll
 
 CREATE INDEX idempotency_key_ending ON public.idempotency_key USING btree (expires_at);
 
+CREATE INDEX invite_of_org ON public.invite USING btree (org_id, id DESC);
+
 CREATE INDEX notification_due ON public.notification USING btree (next_attempt_at) WHERE (status = 'queued'::text);
 
 CREATE INDEX notification_ended ON public.notification USING btree (finished_at) WHERE (status <> 'queued'::text);
@@ -1593,6 +1681,8 @@ CREATE INDEX notification_leased ON public.notification USING btree (lease_until
 CREATE UNIQUE INDEX organization_is_first ON public.organization USING btree (is_first) WHERE is_first;
 
 CREATE INDEX page_look_due ON public.page_look USING btree (next_at);
+
+CREATE INDEX passkey_of_person ON public.passkey USING btree (person_id);
 
 CREATE UNIQUE INDEX platform_backup_one_running ON public.platform_backup USING btree (status) WHERE (status = 'running'::text);
 
@@ -1637,6 +1727,10 @@ CREATE INDEX run_leased ON public.run USING btree (lease_until) WHERE (lease_unt
 CREATE INDEX run_old ON public.run USING btree (created_at);
 
 CREATE INDEX run_open ON public.run USING btree (created_at) WHERE (status = ANY (ARRAY['queued'::text, 'running'::text]));
+
+CREATE INDEX session_of_member ON public.session USING btree (token_id) WHERE (ended_at IS NULL);
+
+CREATE INDEX session_of_person ON public.session USING btree (person_id, id DESC);
 
 CREATE INDEX ssh_key_by_fingerprint ON public.ssh_key USING btree (fingerprint);
 
@@ -1730,6 +1824,9 @@ ALTER TABLE ONLY public.activity
 
 ALTER TABLE ONLY public.api_token
     ADD CONSTRAINT api_token_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.api_token
+    ADD CONSTRAINT api_token_person_id_fkey FOREIGN KEY (person_id) REFERENCES public.person(id);
 
 ALTER TABLE ONLY public.approval
     ADD CONSTRAINT approval_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
@@ -1872,6 +1969,15 @@ ALTER TABLE ONLY public.image_pruning
 ALTER TABLE ONLY public.image_pruning
     ADD CONSTRAINT image_pruning_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
 
+ALTER TABLE ONLY public.invite
+    ADD CONSTRAINT invite_created_by_fkey FOREIGN KEY (created_by) REFERENCES public.api_token(id);
+
+ALTER TABLE ONLY public.invite
+    ADD CONSTRAINT invite_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.invite
+    ADD CONSTRAINT invite_used_by_fkey FOREIGN KEY (used_by) REFERENCES public.person(id);
+
 ALTER TABLE ONLY public.notification
     ADD CONSTRAINT notification_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
 
@@ -1880,6 +1986,9 @@ ALTER TABLE ONLY public.page_look
 
 ALTER TABLE ONLY public.page_look
     ADD CONSTRAINT page_look_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.passkey
+    ADD CONSTRAINT passkey_person_id_fkey FOREIGN KEY (person_id) REFERENCES public.person(id);
 
 ALTER TABLE ONLY public.process_setting
     ADD CONSTRAINT process_setting_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
@@ -1973,6 +2082,12 @@ ALTER TABLE ONLY public.run
 
 ALTER TABLE ONLY public.run
     ADD CONSTRAINT run_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
+
+ALTER TABLE ONLY public.session
+    ADD CONSTRAINT session_person_id_fkey FOREIGN KEY (person_id) REFERENCES public.person(id);
+
+ALTER TABLE ONLY public.session
+    ADD CONSTRAINT session_token_id_fkey FOREIGN KEY (token_id) REFERENCES public.api_token(id);
 
 ALTER TABLE ONLY public.ssh_key
     ADD CONSTRAINT ssh_key_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);

@@ -97,6 +97,28 @@ test("a token made for projects reaches these alone, and the list names them", a
   assert.match((await owner.berth(["tokens"])).stdout, /narrow +member +within, within-2/);
 });
 
+test("the CLI invites a person, changes what they reach, and removes them by name", async () => {
+  await json(owner, ["create", "shop"]);
+  const invited = await owner.berth(["members", "invite", "-p", "shop", "--email", "ada@example.com"]);
+  assert.match(invited.stdout, /^http:\/\/berth\.test\/join#[\w-]{43}\n$/);
+  assert.match((await owner.berth(["members", "invitations"])).stdout, /ada@example\.com +member +shop/);
+  assert.equal((await owner.berth(["members", "revoke", "ada@example.com", "--yes"])).exitCode, 0);
+  assert.match((await owner.berth(["members", "invitations"])).stdout, /no open invitation/);
+  const [{ url }] = [(await json(owner, ["members", "invite"])) as { url: string }];
+  const body = JSON.stringify({ code: new URL(url).hash.slice(1), name: "Ada" });
+  const headers = { "content-type": "application/json", origin: "http://berth.test", "x-berth-dashboard": "1" };
+  assert.equal((await fetch(`${api.baseUrl}/session/join`, { method: "POST", headers, body })).status, 200);
+  assert.match(
+    (await owner.berth(["members", "set", "Ada", "-p", "shop"])).stdout,
+    /Ada is now: member, projects: shop/,
+  );
+  assert.match((await owner.berth(["members", "set", "Ada", "--role", "owner"])).stdout, /owner, projects: all/);
+  assert.equal((await owner.berth(["members", "set", "Ada"])).exitCode, 2);
+  assert.match((await owner.berth(["members"])).stdout, /Ada +owner +all/);
+  assert.match((await owner.berth(["members", "remove", "Ada", "--yes"])).stderr, /Removed Ada\./);
+  assert.match((await owner.berth(["members"])).stdout, /`berth members invite`/);
+});
+
 test("the CLI can show every list and every single resource of the API", async () => {
   await json(owner, ["create", "shown"]);
   for (const args of [

@@ -87,6 +87,8 @@ const things: Readonly<Record<string, Kind>> = {
   build: { noun: "build", list: "builds.list", names: null },
   backup: { noun: "backup", list: "backups.list", names: null },
   token: { noun: "token", list: "tokens.list", names: null },
+  member: { noun: "member", list: "members.list", names: null },
+  invite: { noun: "invitation", list: "invites.list", names: null },
   key: { noun: "SSH key", list: "ssh-keys.list", names: null },
   approval: { noun: "approval", list: "approvals.list", names: null },
   registry: { noun: "registry", list: "registries.list", names: namesIn("registries", "host") },

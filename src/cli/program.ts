@@ -40,6 +40,7 @@ import { addSelfDescription } from "./commands/self-description.ts";
 import { addSshKeys } from "./commands/ssh-keys.ts";
 import { addStatus } from "./commands/status.ts";
 import { addTimeline } from "./commands/timeline.ts";
+import { addMembers } from "./commands/members.ts";
 import { addTokens } from "./commands/tokens.ts";
 import { addWebhooks } from "./commands/webhooks.ts";
 import { versionText } from "../kit/own-version.ts";
@@ -53,7 +54,19 @@ const headings: readonly (readonly [heading: string, ...AddCommands[]])[] = [
   ["Deploying:", addDeployments, addPlan, addFollow, addBuilds, addProcesses, addRuns, addMaintenance],
   ["Watching:", addDiagnosis, addLogs, addMetrics, addTimeline, addActivity],
   ["Settings:", addEnv, addDomains, addCron, addDatabase, addData, addBackups, addDisk],
-  ["Access:", addLogin, addLogout, addContexts, addMe, addSshKeys, addRegistries, addTokens, addApprovals, addWebhooks],
+  [
+    "Access:",
+    addLogin,
+    addLogout,
+    addContexts,
+    addMe,
+    addSshKeys,
+    addRegistries,
+    addMembers,
+    addTokens,
+    addApprovals,
+    addWebhooks,
+  ],
   [
     "The platform:",
     addStatus,

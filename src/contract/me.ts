@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { apiToken } from "./tokens.ts";
-import { id } from "./fields.ts";
+import { id, timestamp } from "./fields.ts";
 import { row } from "./table.ts";
 
 const missingPart = z.object({ part: z.string(), effect: z.string(), remedy: z.string() });
@@ -13,6 +13,16 @@ export const rows = [
     within_projects: true,
     result: z.object({
       organization: z.object({ id, slug: z.string(), name: z.string() }),
+      /** The person on whose behalf the caller acts; null for a token of its own. */
+      person: z
+        .object({
+          id,
+          name: z.string(),
+          email: z.string().nullable(),
+          /** All of the person's organizations. */
+          organizations: z.array(z.object({ slug: z.string(), name: z.string() })),
+        })
+        .nullable(),
       role: z.enum(["owner", "member"]),
       platform_admin: z.boolean(),
       token: apiToken.omit({ last_used_at: true }),
@@ -26,5 +36,36 @@ export const rows = [
       }),
     }),
     summary: "Show the caller, its permissions, and what the platform isolates",
+  }),
+  row({
+    name: "me.sessions",
+    request: "GET /v1/me/sessions",
+    may: "member",
+    within_projects: true,
+    result: z.object({
+      sessions: z.array(
+        z.object({
+          id,
+          /** As the browser named itself. */
+          user_agent: z.string(),
+          address: z.string(),
+          created_at: timestamp,
+          last_used_at: timestamp,
+          expires_at: timestamp,
+        }),
+      ),
+    }),
+    summary: "List the browsers in which you are signed in; empty for a token that is no person's session",
+  }),
+  row({
+    name: "me.end_sessions",
+    request: "POST /v1/me/sessions/end",
+    may: "member",
+    within_projects: true,
+    success: [204],
+    errors: ["conflict"],
+    changes_rights: true,
+    activity: "sessions.ended",
+    summary: "Sign out in every browser, also this one, within a second",
   }),
 ] as const;

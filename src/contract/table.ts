@@ -72,6 +72,8 @@ export type Named =
   | "build"
   | "backup"
   | "token"
+  | "member"
+  | "invite"
   | "key"
   | "approval"
   | "organization"

@@ -13,6 +13,8 @@ import { Button } from "./ui/button.tsx";
 // Loaded only when needed: users who are signed in don't wait for it.
 const SignInPage = lazy(async () => ({ default: (await import("./pages/me/sign-in-page.tsx")).SignInPage }));
 
+const JoinPage = lazy(async () => ({ default: (await import("./pages/me/join-page.tsx")).JoinPage }));
+
 /** Shows the pages, the sign-in page, or why neither is possible. */
 export function App({ resumed }: { readonly resumed: Promise<Session | undefined> }) {
   const [client, setClient] = useState<Client | null>();
@@ -28,7 +30,7 @@ export function App({ resumed }: { readonly resumed: Promise<Session | undefined
   if (client === null)
     return (
       <Suspense>
-        <SignInPage onSignedIn={setClient} />
+        {location.pathname === "/join" ? <JoinPage onSignedIn={setClient} /> : <SignInPage onSignedIn={setClient} />}
       </Suspense>
     );
   return <SignedIn client={client} onStop={setStop} />;
@@ -81,7 +83,7 @@ type Reason = "expired" | "suspended" | "unreachable";
 const texts: Record<Reason, readonly [string, string]> = {
   expired: [
     "Your session has ended",
-    "The token you signed in with has expired or was revoked. Sign in with another one; nothing that runs is affected.",
+    "It has expired, or your access was revoked. Sign in again; nothing that runs is affected.",
   ],
   suspended: [
     "This organization is suspended",
@@ -105,7 +107,7 @@ function Standstill({ reason }: { readonly reason: Reason }) {
         </Button>
       ) : (
         <Button look="primary" onClick={() => void signOut()}>
-          Sign in with another token
+          Sign in again
         </Button>
       )}
     </Entrance>

@@ -8,8 +8,8 @@ import { router } from "./routes.tsx";
 const root = document.getElementById("root");
 const fontsTimeoutMs = 3000;
 
-// A one-time link replaces an earlier sign-in, after a question.
-const isSigningIn = location.pathname === "/sign-in";
+// A one-time link replaces an earlier sign-in, after a question; an invitation may add to it.
+const isSigningIn = ["/sign-in", "/join"].includes(location.pathname);
 const resumed = isSigningIn ? Promise.resolve(undefined) : resumeSession();
 resumed.catch(() => {});
 // Loads the page's own code at the same time as the fonts and the session.

@@ -36,6 +36,8 @@ export interface Caller extends Rights {
   readonly token_id: string;
   readonly token_name: string;
   readonly approval_mode: boolean;
+  /** The person whose session it is; null for a token with a text of its own. */
+  readonly person_id: string | null;
 }
 
 /** The dependencies of handlers, and the addresses under which users reach the platform. */

@@ -13,12 +13,13 @@ import {
 } from "./decision-html.ts";
 import { answerTo } from "./errors.ts";
 import { decide, openDecision, touchedBy, wordsOf, type Decision } from "./handlers.ts";
+import { sessionOf } from "./sign-in.ts";
 
 export interface DecisionPage {
   readonly platform: HandlerPlatform;
   readonly log: Log;
-  /** Returns who is signed in to the dashboard in the browser that sent the request. */
-  readonly sessionOf: (request: FastifyRequest) => Promise<Caller | undefined>;
+  /** Tells who is signed in to the dashboard in the browser that sent a request. */
+  readonly signIn: Parameters<typeof sessionOf>[0];
   /** Returns the dashboard's font faces as CSS; empty while there is no bundle. */
   readonly fonts: () => string;
 }
@@ -68,7 +69,7 @@ type SignedIn = { readonly id: string; readonly caller: Caller };
 type Person = { readonly link: string } | SignedIn;
 
 async function signedIn(page: DecisionPage, request: SessionRequest): Promise<SignedIn | undefined> {
-  const caller = await page.sessionOf(request);
+  const caller = await sessionOf(page.signIn, request);
   return caller && { id: request.params.id, caller };
 }
 

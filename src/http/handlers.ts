@@ -27,6 +27,8 @@ import { me } from "../features/me/handlers.ts";
 import { metrics } from "../features/metrics/handlers.ts";
 import { orgs } from "../features/orgs/handlers.ts";
 import { findOrganization } from "../features/orgs/orgs.ts";
+import { invites, members } from "../features/people/handlers.ts";
+import { findInvite, findMember } from "../features/people/people.ts";
 import { overview } from "../features/overview/handlers.ts";
 import { platform } from "../features/platform/handlers.ts";
 import { projects } from "../features/projects/handlers.ts";
@@ -58,6 +60,20 @@ export {
 export { claimKey, type HeldKey } from "../features/idempotency/idempotency.ts";
 export { findHook, receiveHook, type Hook } from "../features/follow/follow.ts";
 export { livingProject } from "../features/projects/projects.ts";
+export {
+  beginSession,
+  endSession,
+  join,
+  keepSession,
+  readInvite,
+  selectPasskey,
+  sessionIdleMs,
+  switchOrganization,
+  touchPasskey,
+  useChallenge,
+  type Browser,
+  type NewPasskey,
+} from "../features/people/people.ts";
 export { authenticate, recordUse } from "../features/tokens/tokens.ts";
 
 /** The handlers of every noun of the contract. Only this list and the ones below tie this layer to particular nouns. */
@@ -85,6 +101,8 @@ export const handlers: { readonly [N in Noun]: Handlers<N> } = {
   overview,
   activity,
   tokens,
+  members,
+  invites,
   "ssh-keys": sshKeys,
   webhooks,
   orgs,
@@ -112,6 +130,8 @@ export const finders: Readonly<Record<Named, Find>> = {
   build: findBuild,
   backup: findBackup,
   token: findToken,
+  member: findMember,
+  invite: findInvite,
   key: findKey,
   approval: findApproval,
   organization: findOrganization,

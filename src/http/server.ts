@@ -32,7 +32,8 @@ import { createRateLimiter } from "./rate-limiter.ts";
 import { securityHeaders } from "./security-headers.ts";
 import { addTunnels, tunnelLimits, type TunnelLimits } from "./tunnels.ts";
 import { watchUnused } from "./watch-unused.ts";
-import { addSignIn, createSignInLinks, sessionOf, type SignInLinks } from "./sign-in.ts";
+import { addPersonSignIn } from "./person-sign-in.ts";
+import { addSignIn, createSignInLinks, type SignInLinks } from "./sign-in.ts";
 
 export interface HttpOptions {
   readonly platform: HandlerPlatform;
@@ -108,14 +109,14 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   addTunnels(app.server, pipeline, checks, { ...tunnelLimits, ...options.tunnels });
   for (const text of options.operatorTexts ?? []) addOperatorText(app, text, authenticator);
   const controlUrl = () => platform.addresses.controlUrl;
-  const session = { vault: platform.vault, authenticator, controlUrl };
-  const sessionOfRequest = (request: FastifyRequest) => sessionOf(session, request);
   const bundle = options.dashboard?.bundle ?? (() => "failed");
-  addDecisionPage(app, { platform, log, sessionOf: sessionOfRequest, fonts: () => fontFaces(bundle()) });
+  const links = options.dashboard?.links ?? createSignInLinks(controlUrl);
+  const signIn = { platform, vault: platform.vault, authenticator, limiter, controlUrl, links };
+  addDecisionPage(app, { platform, log, signIn, fonts: () => fontFaces(bundle()) });
   addHooks(app, { platform, limiter, log });
   const servePage = addDashboard(app, bundle);
-  const links = options.dashboard?.links ?? createSignInLinks(controlUrl);
-  addSignIn(app, { ...session, limiter, links });
+  addSignIn(app, signIn);
+  addPersonSignIn(app, signIn);
   addFallbacks(app, log, servePage);
   const endUnused = watchUnused(app.server);
   return {

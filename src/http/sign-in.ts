@@ -1,13 +1,15 @@
 import { randomBytes } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { LRUCache } from "lru-cache";
-import { Refused, type Caller } from "../features/context.ts";
+import { Refused, type Caller, type HandlerPlatform } from "../features/context.ts";
 import { addressKey } from "../kit/address-key.ts";
 import type { Vault } from "../store/vault.ts";
 import type { Authenticator } from "./authenticator.ts";
+import { endSession, keepSession, sessionIdleMs } from "./handlers.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 
 export interface SignIn {
+  readonly platform: Pick<HandlerPlatform, "db" | "wakeups">;
   readonly vault: Vault;
   readonly authenticator: Pick<Authenticator, "authenticate">;
   readonly limiter: RateLimiter;
@@ -63,8 +65,10 @@ export function addSignIn(app: FastifyInstance, signIn: SignIn): void {
   app.post("/session", (request, reply) => open(signIn, request, reply));
   app.post("/session/resume", (request, reply) => resume(signIn, request, reply));
   app.post("/session/link", (request, reply) => makeLink(signIn, request, reply));
-  app.delete("/session", (request, reply) => {
+  app.delete("/session", async (request, reply) => {
     requireOwnPage(signIn, request);
+    const text = tokenOfCookie(signIn, request);
+    if (text !== undefined) await endSession(signIn.platform, text);
     return answer(reply.header("set-cookie", cookie(request, { value: "", ms: 0 })), 204);
   });
 }
@@ -120,6 +124,7 @@ async function resume(signIn: SignIn, request: FastifyRequest, reply: FastifyRep
   const token = tokenOfCookie(signIn, request);
   // Not an error: the page learns that there is no session.
   if (token === undefined) return answer(reply, 200, { token: null });
+  await keepSession(signIn.platform.db, token);
   return startSession(signIn, request, reply, token);
 }
 
@@ -135,19 +140,27 @@ async function requireToken(signIn: SignIn, request: FastifyRequest, token: stri
   if (found === undefined) throw refusedSignIn(signIn, request, "This token is not valid here, or no longer.");
 }
 
-function refusedSignIn({ limiter }: SignIn, { clientAddress }: FastifyRequest, error: string): Refused {
+/** Counts a refused attempt, and returns its error. */
+export function refusedSignIn({ limiter }: SignIn, { clientAddress }: FastifyRequest, error: string): Refused {
   return limiter.count("refusedPerMinute", addressKey(clientAddress)).refused ?? new Refused("unauthorized", { error });
 }
 
-function startSession(signIn: SignIn, request: FastifyRequest, reply: FastifyReply, token: string): FastifyReply {
-  const sealed = signIn.vault.seal(sealedFor, cookieName, JSON.stringify({ token, until: Date.now() + sessionMs }));
+/** Answers with a token's text, and keeps it for this browser: a person's session for as long as it may stay unused. */
+export function startSession(
+  signIn: SignIn,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  token: string,
+): FastifyReply {
+  const ms = token.startsWith("berth_s_") ? sessionIdleMs : tokenSessionMs;
+  const sealed = signIn.vault.seal(sealedFor, cookieName, JSON.stringify({ token, until: Date.now() + ms }));
   const value = sealed.toString("base64url");
-  return answer(reply.header("set-cookie", cookie(request, { value, ms: sessionMs })), 200, { token });
+  return answer(reply.header("set-cookie", cookie(request, { value, ms })), 200, { token });
 }
 
 const cookieName = "berth_session";
 const sealedFor = "dashboard";
-const sessionMs = 12 * 3_600_000;
+const tokenSessionMs = 12 * 3_600_000;
 
 // Browsers accept a cookie with this prefix, which needs HTTPS and the path `/`, from this host alone. Otherwise an application below the
 // same domain could plant a cookie of its owner's session, in which a visitor of the dashboard would then work.
@@ -174,7 +187,11 @@ function namesOfCookie({ controlUrl }: Pick<SignIn, "controlUrl">, { headers }: 
   return [own.protocol === "https:" ? secureName : cookieName];
 }
 
-function tokenOfCookie(signIn: Pick<SignIn, "vault" | "controlUrl">, request: FastifyRequest): string | undefined {
+/** Returns the token that this browser is signed in with; it may have ended. */
+export function tokenOfCookie(
+  signIn: Pick<SignIn, "vault" | "controlUrl">,
+  request: FastifyRequest,
+): string | undefined {
   const values = namesOfCookie(signIn, request).map(
     (name) => new RegExp(`(?:^|; *)${name}=([\\w-]+)`).exec(request.headers.cookie ?? "")?.[1],
   );
@@ -190,14 +207,14 @@ function tokenOfCookie(signIn: Pick<SignIn, "vault" | "controlUrl">, request: Fa
 }
 
 /** Refuses requests from other pages: a page of another origin can't set this header, and browsers report the origin truthfully. */
-function requireOwnPage({ controlUrl }: SignIn, { headers }: FastifyRequest): void {
+export function requireOwnPage({ controlUrl }: Pick<SignIn, "controlUrl">, { headers }: FastifyRequest): void {
   const origin = URL.parse(headers.origin ?? "");
   const isOwn = origin !== null && (origin.origin === new URL(controlUrl()).origin || origin.host === headers.host);
   if (!isOwn || headers["x-berth-dashboard"] !== "1")
     throw new Refused("forbidden", { error: "Sign-in works only from this platform's dashboard." });
 }
 
-function answer(reply: FastifyReply, status: number, body?: object): FastifyReply {
+export function answer(reply: FastifyReply, status: number, body?: object): FastifyReply {
   reply.code(status).headers({ "cache-control": "no-store", "x-content-type-options": "nosniff" });
   return body === undefined ? reply.send() : reply.type("application/json; charset=utf-8").send(JSON.stringify(body));
 }

@@ -79,6 +79,8 @@ export interface Tables {
     expires_at: Timestamp | null;
     revoked_at: Timestamp | null;
     project_ids: string[] | null;
+    kind: Generated<"token" | "member">;
+    person_id: string | null;
   };
   approval: {
     id: string;
@@ -455,6 +457,21 @@ export interface Tables {
     fence: Generated<number>;
     created_at: Generated<Timestamp>;
   };
+  invite: {
+    id: string;
+    org_id: string;
+    hash: Buffer;
+    email: string | null;
+    role: "owner" | "member";
+    platform_admin: Generated<boolean>;
+    project_ids: string[] | null;
+    created_by: string;
+    created_at: Generated<Timestamp>;
+    expires_at: Timestamp;
+    used_at: Timestamp | null;
+    used_by: string | null;
+    revoked_at: Timestamp | null;
+  };
   machine: {
     name: string;
     description: Json<unknown>;
@@ -513,6 +530,22 @@ export interface Tables {
     first_byte_ms: number | null;
     total_ms: number | null;
     tls_ms: number | null;
+  };
+  passkey: {
+    credential_id: string;
+    person_id: string;
+    public_key: Buffer;
+    counter: number;
+    transports: Generated<string[]>;
+    rp_id: string;
+    created_at: Generated<Timestamp>;
+    last_used_at: Timestamp | null;
+  };
+  person: {
+    id: string;
+    name: string;
+    email: string | null;
+    created_at: Generated<Timestamp>;
   };
   platform_backup: {
     id: string;
@@ -772,6 +805,19 @@ export interface Tables {
     terminal: Generated<boolean>;
     token_id: string | null;
   };
+  session: {
+    id: string;
+    person_id: string;
+    token_id: string;
+    hash: Buffer;
+    method: "passkey" | "invitation" | "switch";
+    user_agent: string;
+    address: string;
+    created_at: Generated<Timestamp>;
+    last_used_at: Generated<Timestamp>;
+    expires_at: Timestamp;
+    ended_at: Timestamp | null;
+  };
   ssh_key: {
     id: string;
     org_id: string;
@@ -801,6 +847,10 @@ export interface Tables {
     bytes: number | null;
     created_at: Generated<Timestamp>;
     finished_at: Timestamp | null;
+  };
+  used_challenge: {
+    hash: Buffer;
+    expires_at: Timestamp;
   };
   webhook: {
     id: string;

@@ -1,8 +1,23 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
+import { softAuthenticator } from "../support/authenticator.ts";
 import { eventually } from "../support/eventually.ts";
 import { publicKey } from "./2-resources.ts";
 import type { Json, Subject } from "./subject.ts";
+
+/** Joins as Ada by an invitation's link, as the dashboard does; returns the session's token. */
+async function joinBy({ platform, secrets }: Subject, url: string): Promise<string> {
+  const { origin, hash } = new URL(url);
+  const headers = { "content-type": "application/json", origin, "x-berth-dashboard": "1" };
+  const post = async (more: object): Promise<Json> => {
+    const body = JSON.stringify({ code: hash.slice(1), name: "Ada", ...more });
+    return (await fetch(`${platform.api}/session/join`, { method: "POST", headers, body })).json();
+  };
+  const { options } = await post({});
+  const { token } = await post({ passkey: softAuthenticator(origin).create(options) });
+  secrets.add(token);
+  return token;
+}
 
 /** Rows about access, organizations and approvals. */
 export function accessRows(subject: () => Subject): void {
@@ -34,6 +49,28 @@ export function accessRows(subject: () => Subject): void {
     await subject().expect(404, "DELETE", `/v1/ssh-keys/${body.id}`, { as: "stranger" });
     await subject().expect(204, "DELETE", `/v1/ssh-keys/${body.id}`);
     await subject().expect(400, "POST", "/v1/ssh-keys", { body: { name: "wrong", public_key: "not a key" } });
+  });
+
+  it("POST, GET and DELETE invites; GET, PATCH and DELETE members", async () => {
+    const { body } = await subject().expect(201, "POST", "/v1/invites", { body: { email: "ada@example.com" } });
+    subject().secrets.add(body.url);
+    const { invites } = (await subject().expect(200, "GET", "/v1/invites")).body;
+    const listed = invites.find(({ id }: Json) => id === body.id);
+    assert.deepEqual([listed.role, listed.email, "url" in listed], ["member", "ada@example.com", false]);
+    const ada = await joinBy(subject(), body.url);
+    const { members } = (await subject().expect(200, "GET", "/v1/members")).body;
+    const { id } = members.find(({ name }: Json) => name === "Ada");
+    const changed = await subject().expect(200, "PATCH", `/v1/members/${id}`, { body: { role: "owner" } });
+    assert.deepEqual([changed.body.role, changed.body.projects], ["owner", null]);
+    assert.equal((await subject().expect(200, "GET", "/v1/me", { as: ada })).body.person.name, "Ada");
+    assert.equal((await subject().expect(200, "GET", "/v1/me/sessions", { as: ada })).body.sessions.length, 1);
+    assert.deepEqual((await subject().expect(200, "GET", "/v1/me/sessions")).body.sessions, []);
+    assert.equal((await subject().expect(409, "POST", "/v1/me/sessions/end")).body.code, "conflict");
+    await subject().expect(204, "POST", "/v1/me/sessions/end", { as: ada });
+    await subject().expect(401, "GET", "/v1/me", { as: ada });
+    await subject().expect(204, "DELETE", `/v1/members/${id}`);
+    const other = await subject().expect(201, "POST", "/v1/invites", { body: {} });
+    await subject().expect(204, "DELETE", `/v1/invites/${other.body.id}`);
   });
 
   it("GET me, overview and activity", async () => {

@@ -253,7 +253,7 @@ test("signing out everywhere revokes the session's token", { skip }, async () =>
     await visitor.getByRole("button", { name: "Revoke the token" }).click();
     for (const each of [visitor, other]) await headingOf(each, "Your session has ended").waitFor();
     // A request in flight may get its 401 later, so the remaining steps run inside `during`, too.
-    await visitor.getByRole("button", { name: "Sign in with another token" }).click();
+    await visitor.getByRole("button", { name: "Sign in again" }).click();
     await headingOf(visitor, "Sign in to Berth").waitFor();
     await visitor.reload();
     await headingOf(visitor, "Sign in to Berth").waitFor();
@@ -287,7 +287,7 @@ test("a revoked token and an unreachable platform each have their own screen", {
     await platform.call("DELETE", `/v1/api-tokens/${String(made.body["id"])}`);
     await headingOf(visitor, "Your session has ended").waitFor();
     await looksRight(visitor);
-    await visitor.getByRole("button", { name: "Sign in with another token" }).click();
+    await visitor.getByRole("button", { name: "Sign in again" }).click();
     await headingOf(visitor, "Sign in to Berth").waitFor();
   });
   await faults.during([/^ERR_FAILED \/session\/resume$/], async () => {
@@ -300,4 +300,78 @@ test("a revoked token and an unreachable platform each have their own screen", {
   await visitor.getByRole("button", { name: "Try again" }).click();
   await headingOf(visitor, "Sign in to Berth").waitFor();
   await visitor.context().close();
+});
+
+/** Gives a page an authenticator that answers at once, as a phone's with a finger on it. */
+async function withPasskeys(visitor: Page): Promise<Page> {
+  const devtools = await visitor.context().newCDPSession(visitor);
+  await devtools.send("WebAuthn.enable");
+  const options = {
+    protocol: "ctap2",
+    transport: "internal",
+    hasResidentKey: true,
+    hasUserVerification: true,
+  } as const;
+  await devtools.send("WebAuthn.addVirtualAuthenticator", {
+    options: { ...options, isUserVerified: true, automaticPresenceSimulation: true },
+  });
+  return visitor;
+}
+
+test("an owner makes an account with a passkey, invites a colleague, changes and removes them", { skip }, async () => {
+  const owner = await withPasskeys(await visitorWith(platform.token));
+  await headingOf(owner, "Overview").waitFor();
+  await owner.goto(at("/access"));
+  await owner.getByRole("button", { name: "Make an account for yourself" }).click();
+  await headingOf(owner, "Join Main").waitFor();
+  await looksRight(owner);
+  await owner.getByLabel("Your name").fill("Grace");
+  await owner.getByRole("button", { name: "Create a passkey and join" }).click();
+  await headingOf(owner, "Overview").waitFor();
+  await owner.getByRole("button", { name: "Sign out" }).click();
+  await owner.getByRole("button", { name: "Sign in with a passkey" }).click();
+  await headingOf(owner, "Overview").waitFor();
+  await owner.goto(new URL("/account", owner.url()).href);
+  await owner.getByRole("heading", { name: "Where you are signed in" }).waitFor();
+  await looksRight(owner);
+  await owner.goto(new URL("/access", owner.url()).href);
+  await owner.getByRole("button", { name: "Invite a person" }).click();
+  const dialog = owner.getByRole("dialog");
+  await dialog.getByLabel("E-mail address (optional)").fill("ada@example.com");
+  await dialog.getByRole("button", { name: "Make the link" }).click();
+  await owner.getByRole("dialog", { name: "Send this link to one person" }).waitFor();
+  const link = await dialog.locator("code").innerText();
+  await owner.getByRole("button", { name: "I have it" }).click();
+  await owner.getByRole("table", { name: "Open invitations" }).getByText("ada@example.com").waitFor();
+  await looksRight(owner);
+  const colleague = await withPasskeys(await openPage());
+  await colleague.goto(link);
+  await colleague.getByText("Grace invites you as a member.").waitFor();
+  await colleague.getByLabel("Your name").fill("Ada");
+  await colleague.getByRole("button", { name: "Create a passkey and join" }).click();
+  await headingOf(colleague, "Overview").waitFor();
+  await faults.during([/^401 \/session\/invitation$/], async () => {
+    const late = await openPage();
+    await late.goto(link);
+    await headingOf(late, "This invitation does not work").waitFor();
+    await looksRight(late);
+    await late.context().close();
+  });
+  await owner.reload();
+  await owner.getByRole("button", { name: "Change Ada" }).click();
+  await dialog.getByRole("button", { name: "owner" }).click();
+  await dialog.getByRole("button", { name: "Change", exact: true }).click();
+  await owner.getByRole("row", { name: /Ada.*owner/ }).waitFor();
+  await owner.getByRole("button", { name: "Remove Ada" }).click();
+  await dialog.getByLabel("Type Ada to confirm").fill("Ada");
+  await dialog.getByRole("button", { name: "Remove", exact: true }).click();
+  await owner.getByRole("row", { name: /Ada/ }).waitFor({ state: "detached" });
+  await faults.during([/^401 /], async () => {
+    await headingOf(colleague, "Your session has ended").waitFor();
+    await colleague.getByRole("button", { name: "Sign in again" }).click();
+    await colleague.getByRole("button", { name: "Sign in with a passkey" }).click();
+    await colleague.getByText("You are in no organization any more.").waitFor();
+  });
+  await colleague.context().close();
+  await owner.context().close();
 });

@@ -51,7 +51,7 @@ export async function visitorWith(token: string, options?: BrowserContextOptions
   const visitor = await openPage(options);
   await visitor.goto(at("/"));
   await visitor.getByLabel("API token").fill(token);
-  await visitor.getByRole("button", { name: "Sign in" }).click();
+  await visitor.getByRole("button", { name: "Sign in", exact: true }).click();
   return visitor;
 }
 

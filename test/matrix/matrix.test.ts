@@ -239,6 +239,8 @@ function neverMade(like: Things): Things {
     home: like.home,
     org: other(like.org),
     token: other(like.token),
+    member: other(like.member),
+    invite: other(like.invite),
     variable: like.variable,
     domain: like.domain,
     cron: like.cron,

@@ -21,6 +21,8 @@ export interface Permission {
     | "build"
     | "key"
     | "token"
+    | "member"
+    | "invite"
     | "backup"
     | "approval"
     | "organization"
@@ -31,7 +33,7 @@ export interface Permission {
 
 /** The rows that tokens limited to projects may call, although their paths name no project, build or backup. */
 export const openToLimited: readonly string[] = [
-  ...["me.get", "projects.list", "overview.get", "activity.list", "activity.changes"],
+  ...["me.get", "me.sessions", "me.end_sessions", "projects.list", "overview.get", "activity.list", "activity.changes"],
   ...["approvals.list", "approvals.get", "approvals.withdraw", "tokens.create", "ssh-keys.create"],
 ];
 

@@ -1,6 +1,7 @@
 import type { Things } from "../support/fixtures.ts";
 import { envPermissions } from "./env-permissions.ts";
 import { archivePermissions } from "./archive-permissions.ts";
+import { peoplePermissions } from "./people-permissions.ts";
 import { followPermissions } from "./follow-permissions.ts";
 import { inProject, ofProject, project, type Permission } from "./permission.ts";
 import { platformPermissions } from "./platform-permissions.ts";
@@ -403,6 +404,7 @@ export const permissions: Readonly<Record<string, Permission>> = {
     allowed: 409,
   },
   ...archivePermissions,
+  ...peoplePermissions,
   "backups.restored": {
     ...ofProject,
     scope: "backups:read",

@@ -88,6 +88,7 @@ export function sampleMe(): Result<"me.get"> {
   const rights = { role: "owner" as const, platform_admin: true, scopes: ["projects:read"], approval_mode: false };
   return {
     organization: { id: "org_1", slug: "main", name: "Main" },
+    person: null,
     role: "owner",
     platform_admin: true,
     token: {

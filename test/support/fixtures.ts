@@ -19,6 +19,9 @@ export interface Things {
   readonly build: string;
   readonly key: string;
   readonly token: string;
+  /** A person's membership. */
+  readonly member: string;
+  readonly invite: string;
   readonly approval: string;
   /** The slug of the owning organization. */
   readonly home: string;
@@ -135,6 +138,8 @@ export async function testThings(platform: Store, org: TestOrganization): Promis
     backup,
     key: key.id,
     token: token.id,
+    member: await testMember(db, org.id),
+    invite: await testInvite(db, org.id),
     approval,
     home: org.slug,
     org: other,
@@ -144,6 +149,31 @@ export async function testThings(platform: Store, org: TestOrganization): Promis
     webhook,
     registry: registry.host,
   };
+}
+
+/** Inserts a person who is a member of the organization; returns the membership's id. */
+async function testMember(db: Db, orgId: string): Promise<string> {
+  const person = { id: newId("per"), name: "Ada" };
+  await db.insertInto("person").values(person).execute();
+  const { id } = await testToken(db, orgId, { role: "member" });
+  await db.updateTable("api_token").set({ kind: "member", person_id: person.id }).where("id", "=", id).execute();
+  return id;
+}
+
+async function testInvite(db: Db, orgId: string): Promise<string> {
+  // Only an owner's invitations work. In approval mode it does not keep the organization reachable.
+  const { id: created_by } = await testToken(db, orgId, { role: "owner", approval_mode: true });
+  // The number of open invitations is limited. The first one stays, as the first webhook does.
+  await sql`delete from invite where org_id = ${orgId} and id > (select min(id) from invite where org_id = ${orgId})`.execute(
+    db,
+  );
+  const id = newId("inv");
+  const of = { id, org_id: orgId, hash: randomBytes(32), role: "member", created_by } as const;
+  await db
+    .insertInto("invite")
+    .values({ ...of, expires_at: new Date("2100-01-01") })
+    .execute();
+  return id;
 }
 
 /** Inserts a project directly into the database. */

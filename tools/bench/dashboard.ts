@@ -113,7 +113,7 @@ async function prepare(platform: TestPlatform): Promise<void> {
 async function signIn(page: Page, platform: TestPlatform): Promise<void> {
   await page.goto(platform.api);
   await page.getByLabel("API token").fill(platform.token);
-  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("button", { name: "Sign in", exact: true }).click();
   await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
 }
 

@@ -103,10 +103,11 @@ export const importRules: readonly ImportRule[] = [
   },
   {
     name: "http-knows-rows-not-nouns",
-    comment: "http may import contract, store, kit, features' handlers and front doors, fastify and ws",
+    comment:
+      "http may import contract, store, kit, features' handlers and front doors, fastify, ws and the verifier of passkeys",
     from: { path: "^src/http/", pathNot: tests() },
     to: {
-      pathNot: `^(?:src/(?:http|contract|store|kit)/|src/features/[^/]+\\.ts$|src/features/[^/]+/handlers\\.ts$|${frontDoor()}|node_modules/(?:fastify|@fastify/[^/]+|zod|kysely|lru-cache|ws)/)`,
+      pathNot: `^(?:src/(?:http|contract|store|kit)/|src/features/[^/]+\\.ts$|src/features/[^/]+/handlers\\.ts$|${frontDoor()}|node_modules/(?:fastify|@fastify/[^/]+|zod|kysely|lru-cache|ws|@simplewebauthn/server)/)`,
       dependencyTypesNot: ["core"],
     },
   },

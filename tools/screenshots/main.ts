@@ -194,7 +194,7 @@ const nameOf = (path: string) => path.replaceAll(/[^a-z0-9]+/gi, "-").replaceAll
 async function signIn(page: Page, { url: address, token }: Shoot): Promise<void> {
   await page.goto(address);
   await page.getByLabel("API token").fill(token);
-  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("button", { name: "Sign in", exact: true }).click();
   await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
 }
 

@@ -107,11 +107,11 @@ export const states: Readonly<Record<string, State>> = {
   "sign-in": async ({ page, visit }) => {
     await page.context().clearCookies();
     await visit("/");
-    await page.getByRole("button", { name: "Sign in" }).waitFor();
+    await page.getByRole("button", { name: "Sign in", exact: true }).waitFor();
   },
   "sign-in-refused": async ({ page }) => {
     await page.getByLabel("API token").fill("berth_no-such-token");
-    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("button", { name: "Sign in", exact: true }).click();
     await page.locator("[aria-invalid]").waitFor();
   },
   "sign-in-link-used": async ({ page, visit }) => {

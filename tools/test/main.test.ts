@@ -202,7 +202,10 @@ test("several shares are that many times the files of one, and more than there a
   const one = Array.from({ length: 100 }, () => seconds(drawn(1)));
   const eight = seconds(drawn(8));
   // The 0.8 is for shares that a hundred draws missed.
-  assert.ok(eight > 8 * 0.8 * Math.min(...one) && eight < seconds(drawn(Infinity)), `${eight} s, one share: ${one}`);
+  assert.ok(
+    eight > 8 * 0.8 * Math.min(...one) && eight < seconds(drawn(Infinity)),
+    `${eight} s, one share: ${one.join()}`,
+  );
 });
 
 test("a run contains every drawn file that tests what was changed, by its imports or by the table of folders", () => {

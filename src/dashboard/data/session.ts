@@ -44,6 +44,67 @@ interface SignInAnswer {
   readonly error: string;
 }
 
+/** Whether this page can use passkeys: browsers offer them in secure contexts, and never for an IP address. */
+export const hasPasskeys =
+  "PublicKeyCredential" in globalThis && isSecureContext && !/^[\d.]+$|^\[/.test(location.hostname);
+
+/** Signs in with a passkey. Throws a sentence for the user. */
+export async function signInByPasskey(): Promise<Session> {
+  const { options, unavailable } = await ask<PasskeyAnswer>("passkey", {});
+  if (options === undefined) throw new Error(unavailable ?? noPasskey);
+  const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options as PublicKeyCredentialRequestOptionsJSON);
+  const passkey = await navigator.credentials.get({ publicKey }).catch(() => null);
+  if (passkey === null) throw new Error(noPasskey);
+  return sessionOf((await ask<SignInAnswer>("passkey", { passkey: passkey as PublicKeyCredential })).token);
+}
+
+const noPasskey = "No passkey was used. Try again, or sign in another way.";
+
+interface PasskeyAnswer {
+  readonly options?: object;
+  readonly unavailable?: string;
+}
+
+/** What an invitation's link offers. */
+export interface Invitation {
+  readonly organization: string;
+  readonly invited_by: string;
+  readonly role: string;
+  readonly projects: readonly string[] | null;
+  /** Who is signed in here and can join without another passkey. */
+  readonly present: string | null;
+  readonly passkeys_unavailable: string | null;
+}
+
+export async function readInvitation(code: string): Promise<Invitation> {
+  return ask<Invitation>("invitation", { code });
+}
+
+/** Joins by an invitation: under a new name with a new passkey, or, without a name, as the person who is signed in. */
+export async function join(code: string, name?: string): Promise<Session> {
+  const first = await ask<PasskeyAnswer & Partial<SignInAnswer>>("join", { code, ...(name && { name }) });
+  if (first.token !== undefined) return sessionOf(first.token);
+  const options = first.options as PublicKeyCredentialCreationOptionsJSON;
+  const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options);
+  const passkey = await navigator.credentials.create({ publicKey }).catch(() => null);
+  if (passkey === null) throw new Error("No passkey was created. Try again.");
+  return sessionOf((await ask<SignInAnswer>("join", { code, name, passkey: passkey as PublicKeyCredential })).token);
+}
+
+/** Works in another of the person's organizations from now on. */
+export async function switchOrganization(organization: string): Promise<void> {
+  await ask("organization", { organization });
+  location.assign("/");
+}
+
+async function ask<T>(path: string, body: object): Promise<T> {
+  const asked = { method: "POST", headers, body: JSON.stringify(body) };
+  const response = await fetch(`/session/${path}`, asked).catch(unreachable);
+  const answer = (await response.json().catch(() => ({}))) as T & { readonly error?: string };
+  if (!response.ok) throw new Error(answer.error ?? "Signing in did not work.");
+  return answer;
+}
+
 /** Whether another site may have opened this page. Browsers tell the server (`Sec-Fetch-Site`) over HTTPS and on this machine. */
 export function isOpenedElsewhere(): boolean {
   const [navigation] = performance.getEntriesByType("navigation") as PerformanceNavigationTiming[];

@@ -1,4 +1,5 @@
 import { Refused, type Handlers } from "../context.ts";
+import { describePerson, endSessionsOf, sessionsOf } from "../people/people.ts";
 import { findToken } from "../tokens/tokens.ts";
 
 export const me: Handlers<"me"> = {
@@ -11,6 +12,7 @@ export const me: Handlers<"me"> = {
     const { network, isolation, missing } = runtime;
     return {
       organization: { id: caller.org_id, slug: caller.org_slug, name: caller.org_name },
+      person: await describePerson(ctx.tx, caller.person_id),
       role: caller.role,
       platform_admin: caller.platform_admin,
       token,
@@ -23,5 +25,17 @@ export const me: Handlers<"me"> = {
         missing: [...missing],
       },
     };
+  },
+
+  async sessions({ tx, caller }) {
+    return { sessions: caller.person_id === null ? [] : await sessionsOf(tx, caller.person_id) };
+  },
+
+  async end_sessions({ tx, caller, platform, fail, note }) {
+    if (caller.person_id === null)
+      return fail("conflict", { error: "This token is no person's session.", hint: "Revoke it: berth tokens revoke" });
+    const ended = await endSessionsOf({ db: tx, wakeups: platform.wakeups }, caller.person_id);
+    note({ target: caller.token_name, detail: { sessions: ended } });
+    return undefined;
   },
 };

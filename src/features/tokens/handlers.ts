@@ -1,11 +1,10 @@
 import { knownScopes, type Scope } from "../../contract/access.ts";
 import { limits } from "../../contract/limits.ts";
 import { voidApprovals } from "../approvals/approvals.ts";
-import type { Context, Handlers } from "../context.ts";
-import { findProject } from "../projects/projects.ts";
+import type { Handlers } from "../context.ts";
 import * as queries from "./queries.ts";
 import { expiryWithin, mayRevoke, rightsWithin } from "./rules.ts";
-import { issueToken } from "./tokens.ts";
+import { issueToken, projectIdsOf } from "./tokens.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
 
@@ -19,7 +18,7 @@ export const tokens: Handlers<"tokens"> = {
     });
     if ("refused" in rights) return ctx.fail("forbidden", { error: rights.refused });
     const { name, expires_in_days } = body;
-    const project_ids = body.projects === undefined ? caller.project_ids : await projectIds(ctx, body.projects);
+    const project_ids = body.projects === undefined ? caller.project_ids : await projectIdsOf(ctx, body.projects);
     if ((await queries.lockTokenCount(tx, caller.org_id)) >= limits.tokens_per_organization)
       return ctx.fail("conflict", {
         error: `An organization has at most ${limits.tokens_per_organization} tokens, expired ones included.`,
@@ -51,7 +50,7 @@ export const tokens: Handlers<"tokens"> = {
   async delete(ctx, { params }) {
     const { caller, tx } = ctx;
     const token = await queries.selectToken(tx, caller.org_id, params.id);
-    if (token === undefined) return ctx.fail("not_found");
+    if (token?.kind !== "token") return ctx.fail("not_found");
     if (!mayRevoke(caller, token))
       return ctx.fail("forbidden", { error: "A token cannot revoke a token with more rights than its own." });
     const keepsOwner = await queries.lockKeepsOwner(tx, caller.org_id, token.id);
@@ -63,17 +62,3 @@ export const tokens: Handlers<"tokens"> = {
     return undefined;
   },
 };
-
-/** Returns the ids of the projects to which a new token is limited; those outside the creator's own limits count as missing. */
-async function projectIds({ tx, caller, fail }: Context<"tokens.create">, slugs: readonly string[]): Promise<string[]> {
-  const ids = new Set<string>();
-  for (const slug of slugs) {
-    const project = await findProject(tx, caller, slug);
-    if (project === undefined || caller.project_ids?.includes(project.id) === false) {
-      const error = `There is no project "${slug}" in the organization, or your token does not reach it.`;
-      return fail("invalid_request", { error, details: [{ path: "projects", message: error }] });
-    }
-    ids.add(project.id);
-  }
-  return [...ids];
-}

@@ -6,6 +6,7 @@ import type { Columns, Db, Tx } from "../../store/database.ts";
 const columns = [
   "id",
   "name",
+  "kind",
   "role",
   "platform_admin",
   "scopes",
@@ -21,10 +22,10 @@ const projectsOf = sql<string[] | null>`case when project_ids is not null then a
   "projects",
 );
 
-const isLive = sql<boolean>`revoked_at is null and (expires_at is null or expires_at > now())`;
+const isLive = sql<boolean>`api_token.revoked_at is null and (api_token.expires_at is null or api_token.expires_at > now())`;
 
-export async function selectTokenByHash(db: Db | Tx, hash: Buffer) {
-  return db
+const callers = (db: Db | Tx) =>
+  db
     .selectFrom("api_token")
     .innerJoin("organization", "organization.id", "api_token.org_id")
     .select([
@@ -37,13 +38,26 @@ export async function selectTokenByHash(db: Db | Tx, hash: Buffer) {
       "api_token.project_ids",
       "api_token.last_used_at",
       "api_token.expires_at",
+      "api_token.person_id",
       "organization.id as org_id",
       "organization.slug as org_slug",
       "organization.name as org_name",
       "organization.suspended_at",
     ])
-    .where("api_token.hash", "=", hash)
-    .where(isLive)
+    .where(isLive);
+
+export async function selectTokenByHash(db: Db | Tx, hash: Buffer) {
+  return callers(db).where("api_token.hash", "=", hash).executeTakeFirst();
+}
+
+/** Returns the membership of a live session. */
+export async function selectSessionByHash(db: Db | Tx, hash: Buffer) {
+  return callers(db)
+    .innerJoin("session", "session.token_id", "api_token.id")
+    .select("session.expires_at")
+    .where("session.hash", "=", hash)
+    .where("session.ended_at", "is", null)
+    .where(sql<boolean>`session.expires_at > now()`)
     .executeTakeFirst();
 }
 
@@ -51,7 +65,7 @@ export async function listTokens(db: Db | Tx, orgId: string) {
   return db
     .selectFrom("api_token")
     .select([...columns, projectsOf])
-    .where("org_id", "=", orgId)
+    .where(({ and }) => and({ org_id: orgId, kind: "token" }))
     .where("revoked_at", "is", null)
     .orderBy("id", "desc")
     .execute();
@@ -87,7 +101,7 @@ export async function insertToken(tx: Db | Tx, token: NewToken) {
 
 /**
  * Returns whether the organization keeps a token that may do everything in it without this one: a live owner token with all of an owner's
- * scopes, for all projects, that is not in approval mode. Locks the organization, so that concurrent calls wait until the transaction ends.
+ * scopes, for all projects, that is not in approval mode, or a person who can sign in with such rights. Locks the organization, so that concurrent calls wait until the transaction ends.
  */
 export async function lockKeepsOwner(tx: Tx, orgId: string, id: string): Promise<boolean> {
   await tx.selectFrom("organization").select("id").where("id", "=", orgId).forNoKeyUpdate().execute();
@@ -100,6 +114,7 @@ export async function lockKeepsOwner(tx: Tx, orgId: string, id: string): Promise
     .where("project_ids", "is", null)
     .where("approval_mode", "=", false)
     .where(sql<boolean>`scopes @> ${scopesOf("owner")}::text[]`)
+    .where(sql<boolean>`(kind = 'token' or exists (select from passkey where person_id = api_token.person_id))`)
     .where(isLive)
     .limit(1)
     .executeTakeFirst();
@@ -112,7 +127,7 @@ export async function lockTokenCount(tx: Tx, orgId: string): Promise<number> {
   const { count } = await tx
     .selectFrom("api_token")
     .select(sql<number>`count(*)`.as("count"))
-    .where("org_id", "=", orgId)
+    .where(({ and }) => and({ org_id: orgId, kind: "token" }))
     .where("revoked_at", "is", null)
     .executeTakeFirstOrThrow();
   return count;
@@ -157,7 +172,18 @@ export async function insertFirstOrganization(
   return true;
 }
 
-/** Gives the first administrator's tokens every scope. None of them is narrower on purpose, because only the first start creates them. */
+/** Gives people the scopes that their role has in this version. */
+export async function widenMembers(db: Db | Tx, role: Role, all: readonly Scope[]): Promise<void> {
+  const every = sql<string[]>`${[...all]}::text[]`;
+  await db
+    .updateTable("api_token")
+    .set({ scopes: every })
+    .where(({ and }) => and({ kind: "member", role, platform_admin: false }))
+    .where(sql<boolean>`not scopes @> ${every}`)
+    .execute();
+}
+
+/** Gives the platform's administrators every scope. None of their tokens is narrower on purpose: no call can create one. */
 export async function widenAdministrators(db: Db | Tx, all: readonly Scope[]): Promise<void> {
   const every = sql<string[]>`${[...all]}::text[]`;
   await db

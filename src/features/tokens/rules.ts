@@ -6,10 +6,10 @@ import { scopesOf } from "../../contract/routes.ts";
 const base62Alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const secretCharacters = 43;
 const checkCharacters = 6;
-const pattern = /^berth_[oma]_[0-9A-Za-z]{49}$/;
+const pattern = /^berth_[omas]_[0-9A-Za-z]{49}$/;
 
-/** `o`wner, `m`ember or `a`dmin. Part of the token's text, so that a leaked token shows what it can do. */
-export type TokenKind = "o" | "m" | "a";
+/** `o`wner, `m`ember, `a`dmin, or a person's `s`ession. Part of the token's text, so that a leaked token shows what it can do. */
+export type TokenKind = "o" | "m" | "a" | "s";
 
 /** Creates a token's text: 256 random bits, and a checksum by which secret scanners recognise it. */
 export function newTokenText(kind: TokenKind): string {
@@ -21,6 +21,11 @@ export function newTokenText(kind: TokenKind): string {
 /** Returns whether a text has a token's form and checksum; the token may not exist. */
 export function isTokenText(text: string): boolean {
   return pattern.test(text) && checksum(text.slice(0, -checkCharacters)) === text.slice(-checkCharacters);
+}
+
+/** Returns whether a token's text is of a person's session. */
+export function isSessionText(text: string): boolean {
+  return text.startsWith("berth_s_");
 }
 
 /** Returns the hash that is stored of a token. The text has 256 random bits, so a plain hash cannot be reversed. */

@@ -1,19 +1,24 @@
-import { knownScopes, scopes } from "../../contract/access.ts";
+import { knownScopes, roles, scopes } from "../../contract/access.ts";
+import { scopesOf } from "../../contract/routes.ts";
 import { newId } from "../../kit/ids.ts";
 import type { Db, Tx } from "../../store/database.ts";
-import type { Caller } from "../context.ts";
+import type { Caller, Context, RefusalText } from "../context.ts";
+import { findProject } from "../projects/projects.ts";
 import {
   insertFirstOrganization,
   insertToken,
+  selectSessionByHash,
   selectToken,
   selectTokenByHash,
   touchToken,
   widenAdministrators,
+  widenMembers,
   type NewToken,
 } from "./queries.ts";
-import { hashOf, isTokenText, newTokenText, prefixOf } from "./rules.ts";
+import { hashOf, isSessionText, isTokenText, newTokenText, prefixOf } from "./rules.ts";
 
-export { mayRevoke } from "./rules.ts";
+export { lockKeepsOwner } from "./queries.ts";
+export { hashOf, isSessionText, mayRevoke, newTokenText } from "./rules.ts";
 
 // The first organization belongs to the machine's operator, who should never reach the limit of other organizations.
 const firstOrganizationProjects = 1000;
@@ -29,7 +34,7 @@ export interface Authenticated {
 /** Returns the live token with this text, or undefined. Malformed texts cost no query. */
 export async function authenticate(db: Db, text: string): Promise<Authenticated | undefined> {
   if (!isTokenText(text)) return undefined;
-  const row = await selectTokenByHash(db, hashOf(text));
+  const row = await (isSessionText(text) ? selectSessionByHash : selectTokenByHash)(db, hashOf(text));
   if (row === undefined) return undefined;
   const { suspended_at, expires_at, last_used_at, ...caller } = row;
   return {
@@ -56,6 +61,24 @@ export async function issueToken(tx: Tx, wanted: WantedToken) {
   return { ...(await insertToken(tx, made)), token: text };
 }
 
+/** Returns the ids of the projects to which somebody is limited; those outside the caller's own limits count as missing. */
+export async function projectIdsOf(ctx: Limiting, slugs: readonly string[]): Promise<string[]> {
+  const ids = new Set<string>();
+  for (const slug of slugs) {
+    const project = await findProject(ctx.tx, ctx.caller, slug);
+    if (project === undefined || ctx.caller.project_ids?.includes(project.id) === false) {
+      const error = `There is no project "${slug}" in the organization, or your token does not reach it.`;
+      return ctx.fail("invalid_request", { error, details: [{ path: "projects", message: error }] });
+    }
+    ids.add(project.id);
+  }
+  return [...ids];
+}
+
+type Limiting = Pick<Context<"tokens.create">, "tx" | "caller"> & {
+  readonly fail: (code: "invalid_request", more: RefusalText) => never;
+};
+
 /** Records that a token was used; writes at most once a minute. */
 export async function recordUse(db: Db, tokenId: string): Promise<void> {
   await touchToken(db, tokenId);
@@ -80,6 +103,7 @@ export async function createFirstOrganization(db: Db, keep: (tokenText: string) 
     ) {
       // A newer version may have scopes that did not exist when the first administrator's token was created.
       await widenAdministrators(tx, scopes);
+      for (const role of roles) await widenMembers(tx, role, scopesOf(role));
       return false;
     }
     const text = newTokenText("a");

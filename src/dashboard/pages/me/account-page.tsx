@@ -7,18 +7,19 @@ import { ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { Tag } from "../../ui/status.tsx";
+import { Sessions } from "./sessions.tsx";
 import { Ago, Fact, Mono, Plain } from "../../ui/text.tsx";
 import { Skeleton, View } from "../../ui/view.tsx";
 
 /** The page of the session: the token with its rights, and the platform. */
 export function AccountPage() {
-  const { organization, role, token, platform, platform_admin: isOperator } = useMe();
+  const { organization, person, role, token, platform, platform_admin: isOperator } = useMe();
   return (
     <Page
       title="Your session"
       actions={
         <>
-          <SignOutEverywhere />
+          {person === null && <RevokeToken />}
           <Button onClick={() => void signOut()}>Sign out</Button>
         </>
       }
@@ -27,12 +28,19 @@ export function AccountPage() {
         <Fact label="Organization">
           <Plain>{organization.name}</Plain> <Mono className="text-faint">{organization.slug}</Mono>
         </Fact>
-        <Fact label="Token">
-          <Plain>{token.name}</Plain> <Mono className="text-faint">{`${token.prefix}…`}</Mono>
-        </Fact>
+        {person === null ? (
+          <Fact label="Token">
+            <Plain>{token.name}</Plain> <Mono className="text-faint">{`${token.prefix}…`}</Mono>
+          </Fact>
+        ) : (
+          <Fact label="Name">
+            <Plain>{person.name}</Plain>
+          </Fact>
+        )}
         <Fact label="Role">{isOperator ? "operator, owner of its own organization" : role}</Fact>
         <Fact label="Expires">{token.expires_at === null ? "never" : <Ago at={token.expires_at} />}</Fact>
       </dl>
+      {person !== null && <Sessions />}
       <Usage />
       <Limits />
       <Section
@@ -67,7 +75,7 @@ export function AccountPage() {
 }
 
 /** Revokes the token, and so ends every session that uses it. */
-function SignOutEverywhere() {
+function RevokeToken() {
   const { token } = useMe();
   const [asking, setAsking] = useState(false);
   return (

@@ -1,27 +1,38 @@
 import { useEffect, useState } from "react";
 import type { Client } from "../../../contract/client.ts";
-import { isOpenedElsewhere, signIn, type Credential, type SignInQuestion } from "../../data/session.ts";
+import {
+  hasPasskeys,
+  isOpenedElsewhere,
+  signIn,
+  signInByPasskey,
+  type Credential,
+  type SignInQuestion,
+} from "../../data/session.ts";
 import { textOf } from "../../data/text-of.ts";
 import { Button } from "../../ui/button.tsx";
 import { Command } from "../../ui/copy.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
+import { Problem } from "../../ui/problem.tsx";
 import { Entrance } from "./entrance.tsx";
 
-/** Signs in by a one-time link, without any input unless the platform asks a question, else with a token. */
+/** Signs in by a one-time link, without any input unless the platform asks a question, else with a passkey or a token. */
 export function SignInPage({ onSignedIn }: { readonly onSignedIn: (client: Client) => void }) {
   const [code] = useState(() => (location.pathname === "/sign-in" ? location.hash.slice(1) : ""));
   const [busy, setBusy] = useState(code !== "");
   const [problem, setProblem] = useState<string>();
   const [question, setQuestion] = useState<SignInQuestion>();
+  const entered = (client: Client) => {
+    if (location.pathname === "/sign-in") history.replaceState(null, "", "/");
+    onSignedIn(client);
+  };
   const enter = async (body: Credential) => {
     setBusy(true);
     try {
       const answer = await signIn(body);
       setBusy(false);
       if ("question" in answer) return setQuestion(answer.question);
-      if (location.pathname === "/sign-in") history.replaceState(null, "", "/");
-      onSignedIn(answer);
+      entered(answer);
     } catch (error) {
       setBusy(false);
       setQuestion(undefined);
@@ -39,8 +50,10 @@ export function SignInPage({ onSignedIn }: { readonly onSignedIn: (client: Clien
     return <Question question={question} busy={busy} onAgree={() => enter({ code, agreed: true, elsewhere: false })} />;
   return (
     <Entrance title="Sign in to Berth">
+      {hasPasskeys && <ByPasskey onSignedIn={entered} />}
       <Form
         submit="Sign in"
+        look={hasPasskeys ? "plain" : "primary"}
         busy={busy}
         error={null}
         onSubmit={(form) => void enter({ token: textOf(form, "token").trim() })}
@@ -63,6 +76,26 @@ export function SignInPage({ onSignedIn }: { readonly onSignedIn: (client: Clien
         <Command>berth open --dashboard</Command>
       </div>
     </Entrance>
+  );
+}
+
+function ByPasskey({ onSignedIn }: { readonly onSignedIn: (client: Client) => void }) {
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<string>();
+  const enter = async () => {
+    setBusy(true);
+    await signInByPasskey().then(onSignedIn, (error: Error) => {
+      setProblem(error.message);
+      setBusy(false);
+    });
+  };
+  return (
+    <div className="mb-8 flex flex-col gap-3 border-b border-line pb-6 [&>button]:w-full">
+      <Button look="primary" busy={busy} onClick={() => void enter()}>
+        Sign in with a passkey
+      </Button>
+      {problem !== undefined && <Problem error={new Error(problem)} />}
+    </div>
   );
 }
 

@@ -10,6 +10,7 @@ import { Page } from "../../ui/page.tsx";
 import { Tag } from "../../ui/status.tsx";
 import { timeColumn, type Column } from "../../ui/table.tsx";
 import { Ago, Mono, Plain } from "../../ui/text.tsx";
+import { People } from "../people/people.tsx";
 import { Registries } from "../registries/registries.tsx";
 import { SshKeys } from "../ssh-keys/ssh-keys.tsx";
 import { Webhooks } from "../webhooks/webhooks.tsx";
@@ -17,7 +18,7 @@ import { CreateToken } from "./create-token.tsx";
 
 type Token = Answer<"tokens.list">["api_tokens"][number];
 
-/** The page of API tokens, SSH keys, webhooks and logins to image registries. */
+/** The page of people, API tokens, SSH keys, webhooks and logins to image registries. */
 export function AccessPage() {
   const tokens = useCall("tokens.list", {});
   const [creating, setCreating] = useState(false);
@@ -31,9 +32,10 @@ export function AccessPage() {
   return (
     <Page
       title="Access"
-      lead="Tokens for people, agents and scripts; each sees this organization alone."
+      lead="People, and tokens for agents and scripts; each sees this organization alone."
       actions={action}
     >
+      <People />
       <List
         of={tokens}
         caption="API tokens"

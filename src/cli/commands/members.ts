@@ -1,0 +1,166 @@
+import { Option, type Command } from "commander";
+import { roles, type Role } from "../../contract/access.ts";
+import type { Answer, Client } from "../../contract/client.ts";
+import { addCommand, addGroup } from "../command-tree.ts";
+import type { CliContext } from "../context.ts";
+import { usageError } from "../failures.ts";
+import { oneNamed } from "../one-named.ts";
+import { oneLine, relativeTime } from "../render/text.ts";
+import { actCommand, listCommand } from "../row-commands.ts";
+
+type Member = Answer<"members.list">["members"][number];
+type Invite = Answer<"invites.list">["invites"][number];
+
+/** Adds `berth members`: the people of the organization, and invitations. */
+export function addMembers(program: Command, ctx: CliContext): void {
+  const members = addGroup(program, "members", "List, invite, change and remove people");
+  addList(members, ctx);
+  addInvite(members, ctx);
+  addSet(members, ctx);
+  addRemove(members, ctx);
+  addInvitations(members, ctx);
+  addRevoke(members, ctx);
+}
+
+function addList(members: Command, ctx: CliContext): void {
+  listCommand(members, ctx, {
+    row: "members.list",
+    usage: "list",
+    summary: "List the people of the organization",
+    isDefault: true,
+    examples: ["berth members", "berth members list --json"],
+    items: (answer) => answer.members,
+    columns: {
+      NAME: (member: Member) => oneLine(member.name, 40),
+      EMAIL: (member) => oneLine(member.email ?? "", 40),
+      ROLE: roleOf,
+      PROJECTS: projectsOf,
+      USED: (member) => relativeTime(member.last_used_at),
+      ID: (member) => member.id,
+    },
+    empty: "Nobody has an account here yet: `berth members invite` makes a link for one person.",
+  });
+}
+
+const roleOf = ({ role, platform_admin: admin }: Pick<Member, "role" | "platform_admin">) =>
+  admin ? "platform admin" : role;
+
+const projectsOf = ({ projects }: Pick<Member, "projects">) =>
+  projects === null ? "all" : oneLine(projects.join(", ") || "none", 40);
+
+interface InviteOptions {
+  readonly role: Role;
+  readonly email?: string;
+  readonly platformAdmin?: boolean;
+}
+
+function addInvite(members: Command, ctx: CliContext): void {
+  addCommand(members, {
+    usage: "invite",
+    summary:
+      "Make a link with which one person joins within seven days, with --project limited to these projects; it is shown only once",
+    examples: [
+      "berth members invite",
+      "berth members invite --project shop,blog --email ada@example.com",
+      "berth members invite --role owner",
+    ],
+  })
+    .addOption(new Option("--role <role>", "what the person may do").choices(roles).default("member"))
+    .option("--email <address>", "the person's address, shown in the list; nothing is sent")
+    .option("--platform-admin", "the person also administers the platform")
+    .action(async ({ role, email, platformAdmin }: InviteOptions) => {
+      const { project } = ctx.options;
+      const body = {
+        role,
+        ...(email === undefined ? {} : { email }),
+        ...(platformAdmin === undefined ? {} : { platform_admin: platformAdmin }),
+        ...(project === undefined ? {} : { projects: project.split(",") }),
+      };
+      const made = await (await ctx.client()).call("invites.create", { body });
+      ctx.output.note(() => "Send this link to one person. It works once, within seven days, and is shown only now:");
+      ctx.output.result(made, () => made.url ?? "");
+    });
+}
+
+function addSet(members: Command, ctx: CliContext): void {
+  addCommand(members, {
+    usage: "set <member>",
+    summary: "Change what a person may do: --role, or the projects they reach by --project or --all-projects",
+    examples: ["berth members set Ada --role owner", "berth members set Ada --project shop,blog"],
+  })
+    .addOption(new Option("--role <role>", "what the person may do").choices(roles))
+    .option("--all-projects", "the person reaches all projects")
+    .action(async (given: string, options: { role?: Role; allProjects?: boolean }) => {
+      const projects = options.allProjects === true ? null : ctx.options.project?.split(",");
+      if (options.role === undefined && projects === undefined)
+        throw usageError("Nothing to change.", "Give --role, --project or --all-projects.");
+      const client = await ctx.client();
+      const { id } = await findMember(client, given);
+      const body = { ...(options.role && { role: options.role }), ...(projects === undefined ? {} : { projects }) };
+      const changed = await client.call("members.update", { params: { id }, body });
+      ctx.output.result(
+        changed,
+        () => `${oneLine(changed.name)} is now: ${roleOf(changed)}, projects: ${projectsOf(changed)}.`,
+      );
+    });
+}
+
+function addRemove(members: Command, ctx: CliContext): void {
+  actCommand(members, ctx, {
+    row: "members.delete",
+    usage: "remove <member>",
+    summary: "Remove a person, named by id, name or e-mail address",
+    examples: ["berth members remove Ada"],
+    find: findMember,
+    question: ({ thing }) => {
+      const name = oneLine(thing.name);
+      const what = `This removes ${name}: their sessions, and the tokens and SSH keys that they created here, end at once.`;
+      return { what, name };
+    },
+    text: (_, _paint, { thing }) => `Removed ${oneLine(thing.name)}.`,
+  });
+}
+
+function addInvitations(members: Command, ctx: CliContext): void {
+  listCommand(members, ctx, {
+    row: "invites.list",
+    usage: "invitations",
+    summary: "List the open invitations",
+    examples: ["berth members invitations"],
+    items: (answer) => answer.invites,
+    columns: {
+      ID: (invite: Invite) => invite.id,
+      EMAIL: (invite) => oneLine(invite.email ?? "", 40),
+      ROLE: roleOf,
+      PROJECTS: projectsOf,
+      BY: (invite) => oneLine(invite.invited_by, 40),
+      EXPIRES: (invite) => relativeTime(invite.expires_at),
+    },
+    empty: "There is no open invitation.",
+  });
+}
+
+function addRevoke(members: Command, ctx: CliContext): void {
+  actCommand(members, ctx, {
+    row: "invites.delete",
+    usage: "revoke <invitation>",
+    summary: "Revoke an open invitation, named by id or e-mail address",
+    examples: ["berth members revoke ada@example.com"],
+    find: async (client, given) => {
+      const { invites } = await client.call("invites.list");
+      const names = ({ id, email }: Invite) => [id, email ?? id];
+      return oneNamed(invites, given, { noun: "invitation", names, list: "berth members invitations" });
+    },
+    question: ({ thing: { id, email } }) => {
+      const name = oneLine(email ?? id);
+      return { what: `This revokes the invitation ${name}; its link no longer works.`, name };
+    },
+    text: () => "Revoked the invitation.",
+  });
+}
+
+async function findMember(client: Client, given: string) {
+  const { members } = await client.call("members.list");
+  const names = ({ id, name, email }: Member) => [id, name, email ?? id];
+  return oneNamed(members, given, { noun: "member", names, list: "berth members" });
+}

@@ -1,0 +1,109 @@
+import { z } from "zod";
+import { roles } from "./access.ts";
+import { id, timestamp } from "./fields.ts";
+import { limits } from "./limits.ts";
+import { row } from "./table.ts";
+
+const projects = z.array(z.string().min(1).max(100)).min(1).max(limits.projects_of_token);
+
+const member = z.object({
+  /** Of the membership. */
+  id,
+  name: z.string(),
+  email: z.string().nullable(),
+  role: z.enum(roles),
+  platform_admin: z.boolean(),
+  /** The slugs of the projects that the member reaches; null: all of the organization. */
+  projects: z.array(z.string()).nullable(),
+  /** Whether the person can sign in again; otherwise only a session that is open now works. */
+  has_passkey: z.boolean(),
+  last_used_at: timestamp.nullable(),
+  created_at: timestamp,
+});
+
+const invite = z.object({
+  id,
+  email: z.string().nullable(),
+  role: z.enum(roles),
+  platform_admin: z.boolean(),
+  projects: z.array(z.string()).nullable(),
+  /** The name of the person or token that invites. */
+  invited_by: z.string(),
+  created_at: timestamp,
+  expires_at: timestamp,
+});
+
+export const rows = [
+  row({
+    name: "members.list",
+    request: "GET /v1/members",
+    may: "member tokens:read",
+    result: z.object({ members: z.array(member) }),
+    summary: "List the people of the organization",
+  }),
+  row({
+    name: "members.update",
+    request: "PATCH /v1/members/:id",
+    names: "member",
+    may: "owner tokens:write",
+    approval: true,
+    params: z.object({ id }),
+    body: z.strictObject({ role: z.enum(roles).optional(), projects: projects.nullable().optional() }),
+    result: member,
+    errors: ["last_owner_token", "forbidden"],
+    changes_rights: true,
+    activity: "member.updated",
+    summary: "Change a person's role, or the projects that they reach; it takes effect within a second",
+  }),
+  row({
+    name: "members.delete",
+    request: "DELETE /v1/members/:id",
+    names: "member",
+    may: "owner tokens:write",
+    approval: true,
+    params: z.object({ id }),
+    success: [204],
+    errors: ["last_owner_token", "forbidden"],
+    changes_rights: true,
+    activity: "member.removed",
+    summary: "Remove a person: their sessions, and the tokens and SSH keys that they created here, end within a second",
+  }),
+  row({
+    name: "invites.create",
+    request: "POST /v1/invites",
+    may: "owner tokens:write",
+    approval: true,
+    body: z.strictObject({
+      role: z.enum(roles).default("member"),
+      /** Limits a member to these projects. */
+      projects: projects.optional(),
+      email: z.email().max(254).optional(),
+      /** The person also becomes an administrator of the platform; only for callers who are. */
+      platform_admin: z.boolean().optional(),
+    }),
+    result: invite.extend({ url: z.string().nullable() }),
+    secret: "url",
+    success: [201],
+    errors: ["forbidden", "conflict"],
+    activity: "invite.created",
+    summary: "Invite a person: returns a link, shown only once, that works once within seven days",
+  }),
+  row({
+    name: "invites.list",
+    request: "GET /v1/invites",
+    may: "owner tokens:read",
+    result: z.object({ invites: z.array(invite) }),
+    summary: "List the open invitations, without their links",
+  }),
+  row({
+    name: "invites.delete",
+    request: "DELETE /v1/invites/:id",
+    names: "invite",
+    may: "owner tokens:write",
+    approval: true,
+    params: z.object({ id }),
+    success: [204],
+    activity: "invite.revoked",
+    summary: "Revoke an invitation; its link no longer works",
+  }),
+] as const;

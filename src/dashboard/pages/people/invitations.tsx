@@ -1,0 +1,49 @@
+import type { Answer } from "../../../contract/client.ts";
+import { useAction, useCall } from "../../data/api.ts";
+import { useWhyNot } from "../../data/me.ts";
+import { RemoveButton } from "../../ui/button.tsx";
+import { List } from "../../ui/list.tsx";
+import { timeColumn } from "../../ui/table.tsx";
+import { Plain } from "../../ui/text.tsx";
+import { Rights } from "./rights.tsx";
+
+type Invite = Answer<"invites.list">["invites"][number];
+
+/** Lists the open invitations, for owners; nothing if there are none. */
+export function Invitations() {
+  return useWhyNot("invites.list") === undefined ? <Open /> : null;
+}
+
+function Open() {
+  const invites = useCall("invites.list", {});
+  const revoke = useAction("invites.delete");
+  if ((invites.data?.invites.length ?? 0) === 0) return null;
+  return (
+    <List
+      of={invites}
+      caption="Open invitations"
+      rows={(data) => data.invites}
+      keyOf={({ id }) => id}
+      columns={[
+        {
+          head: "Invitation",
+          grow: true,
+          cell: ({ email, invited_by: by }) => <Plain>{email ?? `by ${by}`}</Plain>,
+        },
+        { head: "Role", cell: (invite) => <Rights of={invite} /> },
+        timeColumn("Expires", (row: Invite) => row.expires_at),
+        {
+          head: "",
+          end: true,
+          cell: ({ id, email }) => (
+            <RemoveButton
+              row="invites.delete"
+              label={`Revoke the invitation ${email ?? id}`}
+              onClick={() => revoke.mutate({ params: { id } })}
+            />
+          ),
+        },
+      ]}
+    />
+  );
+}

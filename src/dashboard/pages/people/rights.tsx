@@ -1,0 +1,22 @@
+import type { Answer } from "../../../contract/client.ts";
+import { Tag } from "../../ui/status.tsx";
+
+export type Member = Answer<"members.list">["members"][number];
+
+/** Shows a role, and the projects to which it is limited. */
+export function Rights({
+  of: { role, platform_admin: admin, projects },
+}: {
+  readonly of: Pick<Member, "role" | "platform_admin" | "projects">;
+}) {
+  return (
+    <span className="inline-flex gap-1">
+      <Tag>{admin ? "operator" : role}</Tag>
+      {projects !== null && (
+        <span title={projects.join(", ")}>
+          <Tag>{projects.length === 1 ? projects[0] : `${projects.length} projects`}</Tag>
+        </span>
+      )}
+    </span>
+  );
+}

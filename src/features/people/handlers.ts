@@ -1,0 +1,122 @@
+import { randomBytes } from "node:crypto";
+import { scopes } from "../../contract/access.ts";
+import { limits } from "../../contract/limits.ts";
+import { scopesOf } from "../../contract/routes.ts";
+import { newId } from "../../kit/ids.ts";
+import { voidApprovals } from "../approvals/approvals.ts";
+import type { Context, Handlers } from "../context.ts";
+import { lockKeepsOwner, mayRevoke, projectIdsOf } from "../tokens/tokens.ts";
+import { linkHash } from "./people.ts";
+import * as queries from "./queries.ts";
+import { inviteMs, within } from "./rules.ts";
+
+export const members: Handlers<"members"> = {
+  async list(ctx) {
+    return { members: await queries.listMembers(ctx.tx, ctx.caller.org_id) };
+  },
+
+  async update(ctx, { params, body }) {
+    const { tx, caller } = ctx;
+    const member = await changeable(ctx, params.id);
+    const role = body.role ?? member.role;
+    const isLimited = body.projects !== undefined && body.projects !== null;
+    const limited = isLimited ? await projectIdsOf(ctx, body.projects as string[]) : null;
+    const project_ids = body.projects === undefined ? member.project_ids : limited;
+    if (role === "owner" && isLimited)
+      return ctx.fail("invalid_request", { error: "An owner reaches all projects; only members can be limited." });
+    const rights = { role, project_ids: role === "owner" ? null : project_ids };
+    if (role !== "owner") await requireOtherOwner(ctx, member);
+    for (const token of await queries.tokensOfMember(tx, caller.org_id, member.id)) {
+      const isMember = token.id === member.id;
+      const left = isMember ? rights : within(token, rights);
+      const most = isMember && member.platform_admin && role === "owner" ? scopes : scopesOf(left.role);
+      const kept = isMember ? most : token.scopes.filter((scope) => most.includes(scope));
+      await queries.setRights(tx, { org_id: caller.org_id, id: token.id }, { ...left, scopes: kept });
+    }
+    await ctx.platform.wakeups.send(tx, "tokens");
+    const changed = (await queries.selectMember(tx, caller.org_id, member.id)) ?? ctx.fail("not_found");
+    ctx.note({ target: member.name, resource: member.id, detail: { role, projects: changed.projects } });
+    return changed;
+  },
+
+  async delete(ctx, { params }) {
+    const { tx, caller, platform } = ctx;
+    const member = await changeable(ctx, params.id);
+    await requireOtherOwner(ctx, member);
+    const made = await queries.tokensOfMember(tx, caller.org_id, member.id);
+    await queries.revokeTokens(
+      tx,
+      caller.org_id,
+      made.map(({ id }) => id),
+    );
+    for (const { id } of made) await voidApprovals(tx, platform.wakeups, { org_id: caller.org_id, token_id: id });
+    await platform.wakeups.send(tx, "tokens");
+    ctx.note({ target: member.name, resource: member.id, detail: { tokens: made.length - 1 } });
+    return undefined;
+  },
+};
+
+type Changing = Context<"members.update"> | Context<"members.delete">;
+
+/** Locks the organization's people and returns a member whom the caller may change. */
+async function changeable(ctx: Changing, id: string) {
+  await queries.lockPeople(ctx.tx, ctx.caller.org_id);
+  const member = await queries.selectMember(ctx.tx, ctx.caller.org_id, id);
+  if (member === undefined) return ctx.fail("not_found");
+  if (!mayRevoke(ctx.caller, member))
+    return ctx.fail("forbidden", { error: "Only an administrator of the platform may change another one." });
+  return member;
+}
+
+async function requireOtherOwner(ctx: Changing, member: { readonly id: string; readonly role: string }) {
+  const keeps = await lockKeepsOwner(ctx.tx, ctx.caller.org_id, member.id);
+  if (member.role === "owner" && !keeps)
+    ctx.fail("last_owner_token", {
+      error: "The organization would have no owner left.",
+      hint: "Make another person with a passkey an owner, or create an owner token first.",
+    });
+}
+
+export const invites: Handlers<"invites"> = {
+  async create(ctx, { body }) {
+    const { tx, caller, now, platform } = ctx;
+    if (body.platform_admin === true && !caller.platform_admin)
+      return ctx.fail("forbidden", { error: "Only an administrator of the platform may invite another one." });
+    const { role, email = null, platform_admin = false, projects } = body;
+    if (role !== "owner" && platform_admin)
+      return ctx.fail("invalid_request", { error: "An administrator of the platform is an owner: give the role." });
+    if (role === "owner" && projects !== undefined)
+      return ctx.fail("invalid_request", { error: "An owner reaches all projects; only members can be limited." });
+    await queries.lockPeople(tx, caller.org_id);
+    if ((await queries.listInvites(tx, caller.org_id)).length >= limits.invites_open)
+      return ctx.fail("conflict", {
+        error: `An organization has at most ${limits.invites_open} open invitations.`,
+        hint: "Revoke one that is no longer needed.",
+      });
+    const code = randomBytes(32).toString("base64url");
+    const id = newId("inv", now.getTime());
+    await queries.insertInvite(tx, {
+      ...{ id, org_id: caller.org_id, email, role, platform_admin, created_by: caller.token_id },
+      project_ids: projects === undefined ? null : await projectIdsOf(ctx, projects),
+      hash: linkHash(code),
+      created_at: now,
+      expires_at: new Date(now.getTime() + inviteMs),
+    });
+    const made = (await queries.selectInvite(tx, caller.org_id, id)) ?? ctx.fail("forbidden");
+    ctx.note({ target: email ?? id, detail: { role, ...(made.projects && { projects: made.projects }) } });
+    // In the URL's fragment, so that it reaches neither server logs nor a Referer.
+    return { ...made, url: `${platform.addresses.controlUrl}/join#${code}` };
+  },
+
+  async list(ctx) {
+    return { invites: await queries.listInvites(ctx.tx, ctx.caller.org_id) };
+  },
+
+  async delete(ctx, { params }) {
+    const found = await queries.selectInvite(ctx.tx, ctx.caller.org_id, params.id);
+    if (found === undefined || !(await queries.revokeInvite(ctx.tx, ctx.caller.org_id, found.id)))
+      return ctx.fail("not_found");
+    ctx.note({ target: found.email ?? found.id, resource: found.id });
+    return undefined;
+  },
+};

@@ -1,0 +1,172 @@
+import { createHash, randomBytes } from "node:crypto";
+import { scopes } from "../../contract/access.ts";
+import { limits } from "../../contract/limits.ts";
+import { scopesOf } from "../../contract/routes.ts";
+import { newId } from "../../kit/ids.ts";
+import type { Db, Tx } from "../../store/database.ts";
+import type { Wakeups } from "../../store/wakeups.ts";
+import { recordActivity } from "../activity/activity.ts";
+import { Refused } from "../refused.ts";
+import { hashOf, isSessionText, newTokenText } from "../tokens/tokens.ts";
+import * as queries from "./queries.ts";
+import { idleMs, sessionMs } from "./rules.ts";
+
+export { selectPasskey, touchPasskey, useChallenge, type NewPasskey } from "./queries.ts";
+export { idleMs as sessionIdleMs } from "./rules.ts";
+
+/** Where a person signs in. */
+export interface Browser {
+  readonly user_agent: string;
+  readonly address: string;
+}
+
+interface People {
+  readonly db: Db | Tx;
+  readonly wakeups: Wakeups;
+}
+
+/** Returns a membership of the caller's organization, for the path that names it. */
+export async function findMember(db: Db | Tx, caller: { readonly org_id: string }, id: string) {
+  return queries.selectMember(db, caller.org_id, id);
+}
+
+export async function findInvite(db: Db | Tx, caller: { readonly org_id: string }, id: string) {
+  return queries.selectInvite(db, caller.org_id, id);
+}
+
+/** Returns the caller's person and their organizations, for `me.get`. */
+export async function describePerson(db: Db | Tx, personId: string | null) {
+  const person = personId === null ? undefined : await queries.selectPerson(db, personId);
+  if (person === undefined) return null;
+  return { ...person, organizations: await queries.membershipsOf(db, person.id) };
+}
+
+/** Returns what an invitation's link offers; undefined when it was used, revoked or has expired. Does not use it. */
+export async function readInvite(db: Db, code: string) {
+  return queries.inviteByHash(db, linkHash(code));
+}
+
+/** Returns the SHA-256 that is stored of an invitation's code. */
+export function linkHash(code: string): Buffer {
+  return createHash("sha256").update(code).digest();
+}
+
+export interface Joining {
+  /** The person who is signed in and joins another organization, or a new one with this name. */
+  readonly person: { readonly id: string } | { readonly name: string };
+  readonly passkey: Omit<queries.NewPasskey, "person_id"> | null;
+  readonly browser: Browser;
+}
+
+/** Makes a person a member by an invitation, once, and signs them in; returns the session's text. */
+export async function join({ db, wakeups }: People, code: string, joining: Joining): Promise<string> {
+  return db.transaction().execute(async (tx) => {
+    const found = await queries.inviteByHash(tx, linkHash(code));
+    if (found === undefined) throw new Refused("unauthorized", { error: usedInvite });
+    await queries.lockPeople(tx, found.org_id);
+    const person_id = await personWho(tx, joining.person, found.email);
+    if (!(await queries.useInvite(tx, found.id, person_id))) throw new Refused("unauthorized", { error: usedInvite });
+    if ((await queries.listMembers(tx, found.org_id)).length >= limits.members_per_organization)
+      throw new Refused("conflict", {
+        error: `An organization has at most ${limits.members_per_organization} people.`,
+      });
+    const { name } = (await queries.selectPerson(tx, person_id)) as { name: string };
+    const token_id = newId("tok");
+    const { org_id, role, platform_admin, project_ids } = found;
+    const member = {
+      ...{ id: token_id, org_id, person_id, name, role, platform_admin, project_ids, created_at: new Date() },
+      scopes: platform_admin ? scopes : scopesOf(role),
+      // No text has this hash: only the person's sessions act with it.
+      hash: randomBytes(32),
+    };
+    if (!(await queries.insertMember(tx, member)))
+      throw new Refused("conflict", { error: `You are a member of ${found.org_name} already.` });
+    if (joining.passkey !== null && !(await queries.insertPasskey(tx, { ...joining.passkey, person_id })))
+      throw new Refused("conflict", { error: "This passkey belongs to another account already." });
+    await recordActivity(tx, {
+      ...{ org_id, project_id: null, actor_token_id: token_id, actor_name: name },
+      ...{ action: "member.joined", target: name, detail: { role, invited_by: found.invited_by } },
+    });
+    await wakeups.send(tx, "tokens", token_id);
+    return begin(tx, { person_id, token_id, method: "invitation", browser: joining.browser });
+  });
+}
+
+const usedInvite = "The invitation was used, revoked or has expired. Ask for another one.";
+
+async function personWho(tx: Tx, person: Joining["person"], email: string | null): Promise<string> {
+  if ("id" in person) return person.id;
+  const id = newId("per");
+  await queries.insertPerson(tx, { id, name: person.name, email });
+  return id;
+}
+
+interface Beginning {
+  readonly person_id: string;
+  readonly token_id: string;
+  readonly method: queries.NewSession["method"];
+  readonly browser: Browser;
+}
+
+async function begin(tx: Tx, { browser, ...session }: Beginning): Promise<string> {
+  const text = newTokenText("s");
+  const created_at = new Date();
+  const row = {
+    ...{ ...session, id: newId("ses"), hash: hashOf(text), created_at },
+    user_agent: browser.user_agent.slice(0, 300),
+    address: browser.address,
+    expires_at: new Date(created_at.getTime() + idleMs),
+  };
+  await queries.insertSession(tx, row, limits.sessions_per_person);
+  return text;
+}
+
+/** Signs a person in to the organization that they used last; returns the session's text. */
+export async function beginSession({ db }: Pick<People, "db">, personId: string, browser: Browser): Promise<string> {
+  const [latest] = await queries.membershipsOf(db, personId);
+  if (latest === undefined)
+    throw new Refused("unauthorized", {
+      error: "You are in no organization any more. Ask an owner for an invitation.",
+    });
+  const session = { person_id: personId, token_id: latest.id, method: "passkey", browser } as const;
+  return db.transaction().execute((tx) => begin(tx, session));
+}
+
+/** Ends this session and begins one in another of the person's organizations; undefined if it is none of theirs. */
+export async function switchOrganization(people: People, text: string, orgSlug: string, browser: Browser) {
+  const { db } = people;
+  const session = await keepSession(db, text);
+  if (session === undefined) return undefined;
+  const { person_id } = session;
+  const wanted = (await queries.membershipsOf(db, person_id)).find(({ slug }) => slug === orgSlug);
+  if (wanted === undefined) return undefined;
+  const next = await db
+    .transaction()
+    .execute((tx) => begin(tx, { person_id, token_id: wanted.id, method: "switch", browser }));
+  await endSession(people, text);
+  return next;
+}
+
+/** Extends a session that is in use, at most to thirty days; returns whose it is, or undefined when it has ended. */
+export async function keepSession(db: Db, text: string) {
+  return isSessionText(text) ? queries.extendSession(db, hashOf(text), { idleMs, sessionMs }) : undefined;
+}
+
+/** Returns a person's live sessions, the newest first. */
+export async function sessionsOf(db: Db | Tx, personId: string) {
+  return queries.listSessions(db, personId);
+}
+
+/** Ends all sessions of a person within a second; returns how many there were. */
+export async function endSessionsOf({ db, wakeups }: People, personId: string): Promise<number> {
+  const ended = await queries.endSessions(db, { person_id: personId });
+  await wakeups.send(db, "tokens");
+  return ended;
+}
+
+/** Ends a session, if the text is of one, within a second. */
+export async function endSession({ db, wakeups }: People, text: string): Promise<void> {
+  if (!isSessionText(text)) return;
+  await queries.endSessions(db, { hash: hashOf(text) });
+  await wakeups.send(db, "tokens");
+}

@@ -1,0 +1,128 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { name } from "../contract/fields.ts";
+import { Refused } from "../features/context.ts";
+import type { HandlerPlatform } from "../features/context.ts";
+import { beginSession, join, readInvite, switchOrganization, type Browser } from "./handlers.ts";
+import {
+  createdPasskey,
+  optionsToRegister,
+  optionsToSignIn,
+  personOfAnswer,
+  whyNoPasskeys,
+  type PasskeySite,
+} from "./passkeys.ts";
+import {
+  answer,
+  refusedSignIn,
+  requireOwnPage,
+  sessionOf,
+  startSession,
+  tokenOfCookie,
+  type SignIn,
+} from "./sign-in.ts";
+
+export interface PersonSignIn extends SignIn {
+  readonly platform: Pick<HandlerPlatform, "db" | "wakeups" | "vault">;
+}
+
+/** Adds the ways in for people: passkeys and invitations. All are below `/session`, for the dashboard's own page alone. */
+export function addPersonSignIn(app: FastifyInstance, given: PersonSignIn): void {
+  const routes: Record<string, (given: PersonSignIn, request: FastifyRequest) => Promise<Done>> = {
+    passkey: signInByPasskey,
+    invitation: showInvitation,
+    join: joinByInvitation,
+    organization: changeOrganization,
+  };
+  for (const [path, serve] of Object.entries(routes))
+    app.post(`/session/${path}`, async (request, reply: FastifyReply) => {
+      requireOwnPage(given, request);
+      const done = await serve(given, request).catch((error: unknown) => {
+        if (error instanceof Refused && error.code === "unauthorized")
+          throw refusedSignIn(given, request, error.message);
+        throw error;
+      });
+      return typeof done === "string" ? startSession(given, request, reply, done) : answer(reply, 200, done);
+    });
+}
+
+/** The text of a new session, or what the page needs first. */
+type Done = string | object;
+
+/** Returns the options to sign with, or signs in with the passkey's answer. */
+async function signInByPasskey(given: PersonSignIn, request: FastifyRequest): Promise<Done> {
+  const site = siteOf(given);
+  const { passkey } = bodyOf(request, z.object({ passkey: z.unknown().optional() }));
+  const reason = whyNoPasskeys(site, request.headers.origin ?? "");
+  if (reason !== undefined) return { unavailable: reason };
+  if (passkey === undefined) return { options: await optionsToSignIn(site) };
+  return beginSession(given.platform, await personOfAnswer(site, passkey), browserOf(request));
+}
+
+const code = z.string().min(1).max(200);
+
+/** Shows what an invitation's link offers, without using it: programs that look at links in mails must not. */
+async function showInvitation(given: PersonSignIn, request: FastifyRequest): Promise<Done> {
+  const found = await invitation(given, bodyOf(request, z.object({ code })).code);
+  const present = await sessionOf(given, request);
+  return {
+    organization: found.org_name,
+    invited_by: found.invited_by,
+    role: found.role,
+    projects: found.projects,
+    /** Who is signed in here already and can join without another passkey. */
+    present: (present?.person_id ?? null) === null ? null : present?.token_name,
+    passkeys_unavailable: whyNoPasskeys(siteOf(given), request.headers.origin ?? "") ?? null,
+  };
+}
+
+const joinBody = z.object({ code, name: name.optional(), passkey: z.unknown().optional() });
+
+/** Returns the options of a new passkey, or makes the person a member. Without a name, the person who is signed in joins. */
+async function joinByInvitation(given: PersonSignIn, request: FastifyRequest): Promise<Done> {
+  const site = siteOf(given);
+  const { code: link, name: chosen, passkey } = bodyOf(request, joinBody);
+  const { id: inviteId } = await invitation(given, link);
+  const browser = browserOf(request);
+  const present = await sessionOf(given, request);
+  if (chosen === undefined) {
+    const id = present?.person_id ?? null;
+    if (id === null) throw new Refused("invalid_request", { error: "Type your name." });
+    return join(given.platform, link, { person: { id }, passkey: null, browser });
+  }
+  const purpose = `join:${inviteId}` as const;
+  const isOffered = whyNoPasskeys(site, request.headers.origin ?? "") === undefined;
+  if (isOffered && passkey === undefined) return { options: await optionsToRegister(site, purpose, chosen) };
+  const made = isOffered ? await createdPasskey(site, purpose, passkey) : null;
+  return join(given.platform, link, { person: { name: chosen }, passkey: made, browser });
+}
+
+async function changeOrganization(given: PersonSignIn, request: FastifyRequest): Promise<Done> {
+  const { organization } = bodyOf(request, z.object({ organization: z.string().max(100) }));
+  const text = tokenOfCookie(given, request);
+  const next =
+    text === undefined ? undefined : await switchOrganization(given.platform, text, organization, browserOf(request));
+  return next ?? Promise.reject(new Refused("not_found", { error: "You are not a member of this organization." }));
+}
+
+async function invitation(given: PersonSignIn, link: string) {
+  const found = await readInvite(given.platform.db, link);
+  if (found !== undefined) return found;
+  throw new Refused("unauthorized", {
+    error: "The invitation was used, revoked or has expired. Ask for another one.",
+  });
+}
+
+function siteOf({ platform, controlUrl }: PersonSignIn): PasskeySite {
+  return { db: platform.db, vault: platform.vault, controlUrl: controlUrl() };
+}
+
+function browserOf(request: FastifyRequest): Browser {
+  return { user_agent: request.headers["user-agent"] ?? "", address: request.clientAddress };
+}
+
+function bodyOf<T extends z.ZodType>(request: FastifyRequest, shape: T): z.infer<T> {
+  const parsed = shape.safeParse(request.body ?? {});
+  if (parsed.success) return parsed.data;
+  throw new Refused("invalid_request", { error: parsed.error.issues[0]?.message ?? "The request is malformed." });
+}
