@@ -77,7 +77,6 @@ function Build({ build }: { readonly build: Build }) {
           <StillServing slug={slug} />
         </FailureBox>
       )}
-      {build.deployment !== null && !running.includes(status) && <Rehearsal number={build.deployment.number} />}
       {log.error !== null && <Problem error={log.error} />}
       <LogView
         lines={lines}
@@ -87,6 +86,7 @@ function Build({ build }: { readonly build: Build }) {
         height="clamp(20rem, calc(100dvh - 21rem), 60rem)"
         empty={log.complete ? "This build printed nothing." : "Waiting for the first line …"}
       />
+      {build.deployment !== null && !running.includes(status) && <Rehearsal number={build.deployment.number} />}
     </Page>
   );
 }
