@@ -40,7 +40,7 @@ import { addSelfDescription } from "./commands/self-description.ts";
 import { addSshKeys } from "./commands/ssh-keys.ts";
 import { addStatus } from "./commands/status.ts";
 import { addTimeline } from "./commands/timeline.ts";
-import { addMembers } from "./commands/members.ts";
+import { addPeople } from "./commands/people.ts";
 import { addTokens } from "./commands/tokens.ts";
 import { addWebhooks } from "./commands/webhooks.ts";
 import { versionText } from "../kit/own-version.ts";
@@ -62,7 +62,7 @@ const headings: readonly (readonly [heading: string, ...AddCommands[]])[] = [
     addMe,
     addSshKeys,
     addRegistries,
-    addMembers,
+    addPeople,
     addTokens,
     addApprovals,
     addWebhooks,

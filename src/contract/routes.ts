@@ -15,7 +15,7 @@ import { rows as env } from "./env.ts";
 import { rows as follow } from "./follow.ts";
 import { rows as logs } from "./logs.ts";
 import { rows as me } from "./me.ts";
-import { rows as members } from "./members.ts";
+import { rows as people } from "./people.ts";
 import { rows as metrics } from "./metrics.ts";
 import { rows as orgs } from "./orgs.ts";
 import { rows as overview } from "./overview.ts";
@@ -56,7 +56,7 @@ export const routes = [
   ...diagnosis,
   ...logs,
   ...tokens,
-  ...members,
+  ...people,
   ...sshKeys,
   ...webhooks,
   ...overview,

@@ -27,7 +27,7 @@ import { me } from "../features/me/handlers.ts";
 import { metrics } from "../features/metrics/handlers.ts";
 import { orgs } from "../features/orgs/handlers.ts";
 import { findOrganization } from "../features/orgs/orgs.ts";
-import { invites, members } from "../features/people/handlers.ts";
+import { people } from "../features/people/handlers.ts";
 import { findInvite, findMember } from "../features/people/people.ts";
 import { overview } from "../features/overview/handlers.ts";
 import { platform } from "../features/platform/handlers.ts";
@@ -101,8 +101,7 @@ export const handlers: { readonly [N in Noun]: Handlers<N> } = {
   overview,
   activity,
   tokens,
-  members,
-  invites,
+  people,
   "ssh-keys": sshKeys,
   webhooks,
   orgs,

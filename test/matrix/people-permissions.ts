@@ -14,16 +14,16 @@ const me = { access: "member", names: null, scope: null, path: () => "/v1/me/ses
 export const peoplePermissions: Readonly<Record<string, Permission>> = {
   "me.sessions": { ...me, method: "GET", allowed: 200 },
   "me.end_sessions": { ...me, method: "POST", path: () => "/v1/me/sessions/end", allowed: 409 },
-  "members.list": { ...all, access: "member", path: () => "/v1/members" },
-  "members.update": { ...ofMember, approval: true, method: "PATCH", body: () => ({ role: "owner" }), allowed: 200 },
-  "members.delete": { ...ofMember, approval: true, method: "DELETE", allowed: 204 },
-  "invites.create": {
+  "people.list": { ...all, access: "member", path: () => "/v1/members" },
+  "people.update": { ...ofMember, approval: true, method: "PATCH", body: () => ({ role: "owner" }), allowed: 200 },
+  "people.remove": { ...ofMember, approval: true, method: "DELETE", allowed: 204 },
+  "people.invite": {
     ...{ ...people, names: null, approval: true, method: "POST", path: () => "/v1/invites" },
     body: () => ({ role: "member" }),
     allowed: 201,
   },
-  "invites.list": { ...all, access: "owner", path: () => "/v1/invites" },
-  "invites.delete": {
+  "people.invites": { ...all, access: "owner", path: () => "/v1/invites" },
+  "people.revoke": {
     ...{ ...people, names: "invite", approval: true, method: "DELETE", path: ({ invite }) => `/v1/invites/${invite}` },
     allowed: 204,
   },

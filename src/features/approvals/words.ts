@@ -136,19 +136,19 @@ const words: { readonly [N in AskedFor]: Words } = {
     order: (asked) => `Revoke the token ${called(asked)}`,
     effect: () => "It stops working within a second, and its open approval requests end.",
   },
-  "members.update": {
+  "people.update": {
     order: (asked) => `Change the rights of ${called(asked)}`,
     effect: ({ detail }) => `The role is then ${text(detail["role"])}; it takes effect within a second.`,
   },
-  "members.delete": {
+  "people.remove": {
     order: (asked) => `Remove ${called(asked)} from the organization`,
     effect: () => "Their sessions, and the tokens and SSH keys that they created here, end within a second.",
   },
-  "invites.create": {
+  "people.invite": {
     order: ({ detail }) => `Invite a person with the role ${text(detail["role"])}`,
     effect: () => "Whoever has the link can join within seven days, once.",
   },
-  "invites.delete": {
+  "people.revoke": {
     order: (asked) => `Revoke the invitation ${called(asked)}`,
     effect: () => "Its link no longer works. Whoever has joined stays.",
   },

@@ -10,7 +10,7 @@ import { linkHash } from "./people.ts";
 import * as queries from "./queries.ts";
 import { inviteMs, within } from "./rules.ts";
 
-export const members: Handlers<"members"> = {
+export const people: Handlers<"people"> = {
   async list(ctx) {
     return { members: await queries.listMembers(ctx.tx, ctx.caller.org_id) };
   },
@@ -39,7 +39,7 @@ export const members: Handlers<"members"> = {
     return changed;
   },
 
-  async delete(ctx, { params }) {
+  async remove(ctx, { params }) {
     const { tx, caller, platform } = ctx;
     const member = await changeable(ctx, params.id);
     await requireOtherOwner(ctx, member);
@@ -54,31 +54,8 @@ export const members: Handlers<"members"> = {
     ctx.note({ target: member.name, resource: member.id, detail: { tokens: made.length - 1 } });
     return undefined;
   },
-};
 
-type Changing = Context<"members.update"> | Context<"members.delete">;
-
-/** Locks the organization's people and returns a member whom the caller may change. */
-async function changeable(ctx: Changing, id: string) {
-  await queries.lockPeople(ctx.tx, ctx.caller.org_id);
-  const member = await queries.selectMember(ctx.tx, ctx.caller.org_id, id);
-  if (member === undefined) return ctx.fail("not_found");
-  if (!mayRevoke(ctx.caller, member))
-    return ctx.fail("forbidden", { error: "Only an administrator of the platform may change another one." });
-  return member;
-}
-
-async function requireOtherOwner(ctx: Changing, member: { readonly id: string; readonly role: string }) {
-  const keeps = await lockKeepsOwner(ctx.tx, ctx.caller.org_id, member.id);
-  if (member.role === "owner" && !keeps)
-    ctx.fail("last_owner_token", {
-      error: "The organization would have no owner left.",
-      hint: "Make another person with a passkey an owner, or create an owner token first.",
-    });
-}
-
-export const invites: Handlers<"invites"> = {
-  async create(ctx, { body }) {
+  async invite(ctx, { body }) {
     const { tx, caller, now, platform } = ctx;
     if (body.platform_admin === true && !caller.platform_admin)
       return ctx.fail("forbidden", { error: "Only an administrator of the platform may invite another one." });
@@ -108,11 +85,11 @@ export const invites: Handlers<"invites"> = {
     return { ...made, url: `${platform.addresses.controlUrl}/join#${code}` };
   },
 
-  async list(ctx) {
+  async invites(ctx) {
     return { invites: await queries.listInvites(ctx.tx, ctx.caller.org_id) };
   },
 
-  async delete(ctx, { params }) {
+  async revoke(ctx, { params }) {
     const found = await queries.selectInvite(ctx.tx, ctx.caller.org_id, params.id);
     if (found === undefined || !(await queries.revokeInvite(ctx.tx, ctx.caller.org_id, found.id)))
       return ctx.fail("not_found");
@@ -120,3 +97,24 @@ export const invites: Handlers<"invites"> = {
     return undefined;
   },
 };
+
+type Changing = Context<"people.update"> | Context<"people.remove">;
+
+/** Locks the organization's people and returns a member whom the caller may change. */
+async function changeable(ctx: Changing, id: string) {
+  await queries.lockPeople(ctx.tx, ctx.caller.org_id);
+  const member = await queries.selectMember(ctx.tx, ctx.caller.org_id, id);
+  if (member === undefined) return ctx.fail("not_found");
+  if (!mayRevoke(ctx.caller, member))
+    return ctx.fail("forbidden", { error: "Only an administrator of the platform may change another one." });
+  return member;
+}
+
+async function requireOtherOwner(ctx: Changing, member: { readonly id: string; readonly role: string }) {
+  const keeps = await lockKeepsOwner(ctx.tx, ctx.caller.org_id, member.id);
+  if (member.role === "owner" && !keeps)
+    ctx.fail("last_owner_token", {
+      error: "The organization would have no owner left.",
+      hint: "Make another person with a passkey an owner, or create an owner token first.",
+    });
+}

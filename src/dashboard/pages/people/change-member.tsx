@@ -7,7 +7,7 @@ export function ChangeMember({ member, onClose }: { readonly member: Member; rea
   const { fields, role, projects } = useRights(member);
   return (
     <ActionDialog
-      row="members.update"
+      row="people.update"
       title={`Change the rights of ${member.name}`}
       submit="Change"
       input={() => ({ params: { id: member.id }, body: { role, projects: projects && [...projects] } })}

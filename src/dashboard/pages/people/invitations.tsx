@@ -7,16 +7,16 @@ import { timeColumn } from "../../ui/table.tsx";
 import { Plain } from "../../ui/text.tsx";
 import { Rights } from "./rights.tsx";
 
-type Invite = Answer<"invites.list">["invites"][number];
+type Invite = Answer<"people.invites">["invites"][number];
 
 /** Lists the open invitations, for owners; nothing if there are none. */
 export function Invitations() {
-  return useWhyNot("invites.list") === undefined ? <Open /> : null;
+  return useWhyNot("people.invites") === undefined ? <Open /> : null;
 }
 
 function Open() {
-  const invites = useCall("invites.list", {});
-  const revoke = useAction("invites.delete");
+  const invites = useCall("people.invites", {});
+  const revoke = useAction("people.revoke");
   if ((invites.data?.invites.length ?? 0) === 0) return null;
   return (
     <List
@@ -37,7 +37,7 @@ function Open() {
           end: true,
           cell: ({ id, email }) => (
             <RemoveButton
-              row="invites.delete"
+              row="people.revoke"
               label={`Revoke the invitation ${email ?? id}`}
               onClick={() => revoke.mutate({ params: { id } })}
             />

@@ -14,7 +14,7 @@ export function Invite({ onClose }: { readonly onClose: () => void }) {
   };
   return (
     <ActionDialog
-      row="invites.create"
+      row="people.invite"
       title="Invite a person"
       submit="Make the link"
       input={input}

@@ -17,7 +17,7 @@ import { Rights, type Member } from "./rights.tsx";
 
 /** Lists the people of the organization, and its open invitations. */
 export function People() {
-  const members = useCall("members.list", {});
+  const members = useCall("people.list", {});
   const [inviting, setInviting] = useState(false);
   const [changing, setChanging] = useState<Member>();
   const [removing, setRemoving] = useState<Member>();
@@ -26,7 +26,7 @@ export function People() {
       title="People"
       lead="Each signs in with a passkey of their own, and is named in the activity."
       actions={
-        <Button icon={<UserPlus size={15} />} row="invites.create" onClick={() => setInviting(true)}>
+        <Button icon={<UserPlus size={15} />} row="people.invite" onClick={() => setInviting(true)}>
           Invite a person
         </Button>
       }
@@ -49,7 +49,7 @@ export function People() {
       {changing !== undefined && <ChangeMember member={changing} onClose={() => setChanging(undefined)} />}
       {removing !== undefined && (
         <ConfirmAction
-          row="members.delete"
+          row="people.remove"
           title="Remove a person"
           submit="Remove"
           typed={removing.name}
@@ -66,8 +66,8 @@ export function People() {
 /** Offers an account to an owner who is signed in with a token. */
 function OwnAccount() {
   const { person, platform_admin: admin } = useMe();
-  const invite = useAction("invites.create");
-  if (person !== null || useWhyNot("invites.create") !== undefined) return null;
+  const invite = useAction("people.invite");
+  if (person !== null || useWhyNot("people.invite") !== undefined) return null;
   const body = { role: "owner", ...(admin && { platform_admin: true }) } as const;
   const begin = () => invite.mutate({ body }, { onSuccess: ({ url }) => location.assign(url ?? "/") });
   return (
@@ -108,10 +108,10 @@ function columnsFor(onChange: Choose, onRemove: Choose): readonly Column<Member>
       end: true,
       cell: (member) => (
         <span className="inline-flex">
-          <IconButton label={`Change ${member.name}`} row="members.update" onClick={() => onChange(member)}>
+          <IconButton label={`Change ${member.name}`} row="people.update" onClick={() => onChange(member)}>
             <Pencil size={15} />
           </IconButton>
-          <RemoveButton row="members.delete" label={`Remove ${member.name}`} onClick={() => onRemove(member)} />
+          <RemoveButton row="people.remove" label={`Remove ${member.name}`} onClick={() => onRemove(member)} />
         </span>
       ),
     },

@@ -1,7 +1,7 @@
 import type { Answer } from "../../../contract/client.ts";
 import { Tag } from "../../ui/status.tsx";
 
-export type Member = Answer<"members.list">["members"][number];
+export type Member = Answer<"people.list">["members"][number];
 
 /** Shows a role, and the projects to which it is limited. */
 export function Rights({

@@ -35,14 +35,14 @@ const invite = z.object({
 
 export const rows = [
   row({
-    name: "members.list",
+    name: "people.list",
     request: "GET /v1/members",
     may: "member tokens:read",
     result: z.object({ members: z.array(member) }),
     summary: "List the people of the organization",
   }),
   row({
-    name: "members.update",
+    name: "people.update",
     request: "PATCH /v1/members/:id",
     names: "member",
     may: "owner tokens:write",
@@ -56,7 +56,7 @@ export const rows = [
     summary: "Change a person's role, or the projects that they reach; it takes effect within a second",
   }),
   row({
-    name: "members.delete",
+    name: "people.remove",
     request: "DELETE /v1/members/:id",
     names: "member",
     may: "owner tokens:write",
@@ -69,7 +69,7 @@ export const rows = [
     summary: "Remove a person: their sessions, and the tokens and SSH keys that they created here, end within a second",
   }),
   row({
-    name: "invites.create",
+    name: "people.invite",
     request: "POST /v1/invites",
     may: "owner tokens:write",
     approval: true,
@@ -89,14 +89,14 @@ export const rows = [
     summary: "Invite a person: returns a link, shown only once, that works once within seven days",
   }),
   row({
-    name: "invites.list",
+    name: "people.invites",
     request: "GET /v1/invites",
     may: "owner tokens:read",
     result: z.object({ invites: z.array(invite) }),
     summary: "List the open invitations, without their links",
   }),
   row({
-    name: "invites.delete",
+    name: "people.revoke",
     request: "DELETE /v1/invites/:id",
     names: "invite",
     may: "owner tokens:write",

@@ -8,11 +8,11 @@ import { oneNamed } from "../one-named.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
 import { actCommand, listCommand } from "../row-commands.ts";
 
-type Member = Answer<"members.list">["members"][number];
-type Invite = Answer<"invites.list">["invites"][number];
+type Member = Answer<"people.list">["members"][number];
+type Invite = Answer<"people.invites">["invites"][number];
 
 /** Adds `berth members`: the people of the organization, and invitations. */
-export function addMembers(program: Command, ctx: CliContext): void {
+export function addPeople(program: Command, ctx: CliContext): void {
   const members = addGroup(program, "members", "List, invite, change and remove people");
   addList(members, ctx);
   addInvite(members, ctx);
@@ -24,7 +24,7 @@ export function addMembers(program: Command, ctx: CliContext): void {
 
 function addList(members: Command, ctx: CliContext): void {
   listCommand(members, ctx, {
-    row: "members.list",
+    row: "people.list",
     usage: "list",
     summary: "List the people of the organization",
     isDefault: true,
@@ -76,7 +76,7 @@ function addInvite(members: Command, ctx: CliContext): void {
         ...(platformAdmin === undefined ? {} : { platform_admin: platformAdmin }),
         ...(project === undefined ? {} : { projects: project.split(",") }),
       };
-      const made = await (await ctx.client()).call("invites.create", { body });
+      const made = await (await ctx.client()).call("people.invite", { body });
       ctx.output.note(() => "Send this link to one person. It works once, within seven days, and is shown only now:");
       ctx.output.result(made, () => made.url ?? "");
     });
@@ -97,7 +97,7 @@ function addSet(members: Command, ctx: CliContext): void {
       const client = await ctx.client();
       const { id } = await findMember(client, given);
       const body = { ...(options.role && { role: options.role }), ...(projects === undefined ? {} : { projects }) };
-      const changed = await client.call("members.update", { params: { id }, body });
+      const changed = await client.call("people.update", { params: { id }, body });
       ctx.output.result(
         changed,
         () => `${oneLine(changed.name)} is now: ${roleOf(changed)}, projects: ${projectsOf(changed)}.`,
@@ -107,7 +107,7 @@ function addSet(members: Command, ctx: CliContext): void {
 
 function addRemove(members: Command, ctx: CliContext): void {
   actCommand(members, ctx, {
-    row: "members.delete",
+    row: "people.remove",
     usage: "remove <member>",
     summary: "Remove a person, named by id, name or e-mail address",
     examples: ["berth members remove Ada"],
@@ -123,7 +123,7 @@ function addRemove(members: Command, ctx: CliContext): void {
 
 function addInvitations(members: Command, ctx: CliContext): void {
   listCommand(members, ctx, {
-    row: "invites.list",
+    row: "people.invites",
     usage: "invitations",
     summary: "List the open invitations",
     examples: ["berth members invitations"],
@@ -142,12 +142,12 @@ function addInvitations(members: Command, ctx: CliContext): void {
 
 function addRevoke(members: Command, ctx: CliContext): void {
   actCommand(members, ctx, {
-    row: "invites.delete",
+    row: "people.revoke",
     usage: "revoke <invitation>",
     summary: "Revoke an open invitation, named by id or e-mail address",
     examples: ["berth members revoke ada@example.com"],
     find: async (client, given) => {
-      const { invites } = await client.call("invites.list");
+      const { invites } = await client.call("people.invites");
       const names = ({ id, email }: Invite) => [id, email ?? id];
       return oneNamed(invites, given, { noun: "invitation", names, list: "berth members invitations" });
     },
@@ -160,7 +160,7 @@ function addRevoke(members: Command, ctx: CliContext): void {
 }
 
 async function findMember(client: Client, given: string) {
-  const { members } = await client.call("members.list");
+  const { members } = await client.call("people.list");
   const names = ({ id, name, email }: Member) => [id, name, email ?? id];
   return oneNamed(members, given, { noun: "member", names, list: "berth members" });
 }
