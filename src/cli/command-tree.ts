@@ -1,6 +1,6 @@
 import { CommanderError, type Command } from "commander";
 import { usageError } from "./failures.ts";
-import { nearest } from "./nearest.ts";
+import { nearest } from "../client/nearest.ts";
 import { ownCommandHint } from "./own-command.ts";
 
 /** The help texts of one command. `usage` is its name and arguments: `show [slug]`. */

@@ -2,7 +2,7 @@ import { createClient, type Client } from "../contract/client.ts";
 import type { Environment, GlobalOptions } from "./environment.ts";
 import { CliError } from "./failures.ts";
 import { findPlatform } from "./find-platform.ts";
-import { nameMissing } from "./name-missing.ts";
+import { nameMissing } from "../client/name-missing.ts";
 import { createOutput, type Output } from "./render/output.ts";
 import { listHint } from "./route-commands.ts";
 

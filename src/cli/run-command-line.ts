@@ -3,7 +3,7 @@ import { CommandLineFault } from "./command-tree.ts";
 import { createContext, type CliContext } from "./context.ts";
 import type { Environment } from "./environment.ts";
 import { ApplicationExit, CliError, exitCodeOf, exitCodes, usageError } from "./failures.ts";
-import { nearest } from "./nearest.ts";
+import { nearest } from "../client/nearest.ts";
 import { ownCommandHint } from "./own-command.ts";
 import { buildProgram } from "./program.ts";
 import { renderError } from "./render/error.ts";

@@ -43,4 +43,9 @@ export class ConnectionError extends Error {
 /** The call could not be sent: an invalid address, or a parameter that can't be part of a path. */
 export class InvalidCall extends Error {
   override readonly name = "InvalidCall";
+  readonly hint: string | undefined;
+  constructor(message: string, hint?: string) {
+    super(message);
+    this.hint = hint;
+  }
 }

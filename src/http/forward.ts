@@ -28,6 +28,11 @@ const mark = "berth-forwarded";
 /** Paths that each process serves itself. */
 const own = new Set(["/healthz", "/readyz", "/metrics"]);
 
+/** Returns whether another process of the platform has forwarded the request; its `Host` is then this process's address. */
+export function isForwarded(headers: IncomingMessage["headers"]): boolean {
+  return headers[mark] !== undefined;
+}
+
 export function createForward({ db, servesApi, log }: ForwardOptions): Forward {
   const agent = new Agent({ keepAlive: true, maxFreeSockets: 32 });
   const findTarget = createTargets(db);
@@ -121,7 +126,8 @@ function relay(answer: IncomingMessage, socket: Duplex): void {
 /** Returns whether only the primary control plane can serve a request. All other requests are served from the database. */
 function needsPrimary(method: string, url: string): boolean {
   const path = url.split("?", 1)[0] ?? "";
-  if (path.startsWith("/git/")) return true;
+  // A message at `/mcp` may call any row.
+  if (path.startsWith("/git/") || path === "/mcp") return true;
   return patterns.some((row) => isMethod(row.method, method) && row.pattern.test(path));
 }
 

@@ -25,11 +25,16 @@ export function createHeadCheck(hostnames: readonly string[]): CheckHead {
 }
 
 function isOwn(hostname: string, own: ReadonlySet<string>): boolean {
-  return hostname === "localhost" || isIP(hostname) > 0 || own.has(hostname) || hostname.endsWith(".localhost");
+  return isLocal(hostname) || own.has(hostname) || hostname.endsWith(".localhost");
+}
+
+/** Returns whether it is `localhost` or an IP address. */
+export function isLocal(hostname: string): boolean {
+  return hostname === "localhost" || isIP(hostname) > 0;
 }
 
 /** Returns the host in lower case without port and brackets. */
-function hostnameOf(host: string): string {
+export function hostnameOf(host: string): string {
   return host
     .replace(/:\d*$/, "")
     .replace(/^\[(.*)\]$/, "$1")

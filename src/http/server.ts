@@ -28,6 +28,7 @@ import { addOperatorText, type OperatorText } from "./operator-texts.ts";
 import type { Answer, PipelineOptions } from "./exchange.ts";
 import { runPipeline } from "./pipeline.ts";
 import { refuseRaw } from "./refuse-raw.ts";
+import { addMcp } from "./mcp.ts";
 import { createRateLimiter } from "./rate-limiter.ts";
 import { securityHeaders } from "./security-headers.ts";
 import { addTunnels, tunnelLimits, type TunnelLimits } from "./tunnels.ts";
@@ -105,6 +106,8 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   };
   for (const row of routes) if (!row.upload) addRoute(app, row, pipeline);
   addUploads(app, pipeline, limits.requestTimeoutMs);
+  const gone = ({ raw }: FastifyReply) => goneSignal(raw);
+  addMcp(app, { ...pipeline, bodyBytes: limits.bodyBytes, version: platform.version, goneSignal: gone });
   const checks = { checkHead: headCheckOf(options), addressOf, forward: options.forward ?? null };
   addTunnels(app.server, pipeline, checks, { ...tunnelLimits, ...options.tunnels });
   for (const text of options.operatorTexts ?? []) addOperatorText(app, text, authenticator);

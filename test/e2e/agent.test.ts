@@ -3,17 +3,15 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
-import { nodeEnv } from "../support/node-process.ts";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { runOk, systemPath } from "../../src/kit/exec.ts";
 import { eventually, guardMs } from "../support/eventually.ts";
 import { startPlatform, type TestPlatform } from "./platform.ts";
 
 // Drawn with other journey files: it starts whole platforms, which takes too long for every run.
 
-const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 const mostCalls = 15;
 
 let platform: TestPlatform;
@@ -24,11 +22,10 @@ let calls = 0;
 before(async () => {
   platform = await startPlatform();
   home = mkdtempSync(join(tmpdir(), "berth-agent-"));
-  const env = { ...nodeEnv, HOME: home, BERTH_URL: platform.api, BERTH_TOKEN: platform.token };
+  const requestInit = { headers: { authorization: `Bearer ${platform.token}` } };
   agent = new Client({ name: "agent", version: "1" });
-  await agent.connect(
-    new StdioClientTransport({ command: process.execPath, args: [main, "mcp"], env, stderr: "ignore" }),
-  );
+  const transport = new StreamableHTTPClientTransport(new URL("/mcp", platform.api), { requestInit });
+  await agent.connect(transport as unknown as Transport);
 });
 
 after(async () => {

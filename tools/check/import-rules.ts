@@ -104,10 +104,10 @@ export const importRules: readonly ImportRule[] = [
   {
     name: "http-knows-rows-not-nouns",
     comment:
-      "http may import contract, store, kit, features' handlers and front doors, fastify, ws and the verifier of passkeys",
+      "http may import contract, mcp, store, kit, features' handlers and front doors, fastify, ws and the verifier of passkeys",
     from: { path: "^src/http/", pathNot: tests() },
     to: {
-      pathNot: `^(?:src/(?:http|contract|store|kit)/|src/features/[^/]+\\.ts$|src/features/[^/]+/handlers\\.ts$|${frontDoor()}|node_modules/(?:fastify|@fastify/[^/]+|zod|kysely|lru-cache|ws|@simplewebauthn/server)/)`,
+      pathNot: `^(?:src/(?:http|mcp|contract|store|kit)/|src/features/[^/]+\\.ts$|src/features/[^/]+/handlers\\.ts$|${frontDoor()}|node_modules/(?:fastify|@fastify/[^/]+|zod|kysely|lru-cache|ws|@simplewebauthn/server)/)`,
       dependencyTypesNot: ["core"],
     },
   },
@@ -154,11 +154,26 @@ export const importRules: readonly ImportRule[] = [
     to: { path: "^src/daemon/" },
   },
   {
+    name: "client-helps-clients",
+    comment: "client is what programs that call the API share: it may import contract and kit",
+    from: { path: "^src/client/", pathNot: tests() },
+    to: { pathNot: "^src/(?:client|contract|kit)/", dependencyTypesNot: ["core"] },
+  },
+  {
+    name: "mcp-is-a-client",
+    comment: "the tools for agents may import contract, client, kit and their own package",
+    from: { path: "^src/mcp/", pathNot: tests() },
+    to: {
+      pathNot: "^(?:src/(?:mcp|client|contract|kit)/|node_modules/(?:zod|@modelcontextprotocol/server)/)",
+      dependencyTypesNot: ["core"],
+    },
+  },
+  {
     name: "cli-is-a-client",
-    comment: "the command line may import contract, kit and its own packages",
+    comment: "the command line may import contract, client, kit and its own packages",
     from: { path: "^src/cli/", pathNot: tests() },
     to: {
-      pathNot: "^(?:src/(?:cli|contract|kit)/|node_modules/(?:commander|tar|ws|zod|@modelcontextprotocol/sdk)/)",
+      pathNot: "^(?:src/(?:cli|client|contract|kit)/|node_modules/(?:commander|tar|ws|zod)/)",
       dependencyTypesNot: ["core"],
     },
   },

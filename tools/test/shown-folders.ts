@@ -54,7 +54,7 @@ export const shownFolders: Readonly<Record<string, readonly string[]>> = {
     "src/daemon/git-gate",
   ],
   "test/e2e/agent.test.ts": [
-    "src/cli/mcp/",
+    "src/mcp/",
     "/approvals/",
     "/diagnosis/",
     "src/features/builds/",

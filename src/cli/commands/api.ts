@@ -8,7 +8,7 @@ import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
 import { usageError } from "../failures.ts";
 import { readInput } from "../input.ts";
-import { nearest } from "../nearest.ts";
+import { nearest } from "../../client/nearest.ts";
 import { renderRow } from "../render/row.ts";
 import { columns } from "../render/table.ts";
 import { withProgress } from "../render/progress.ts";

@@ -9,7 +9,7 @@ import { currentProject } from "../current-project.ts";
 import { awaitDeployment, failureOf, failureOfDeployment, followBuild, type Deployment } from "../follow.ts";
 import { usageError } from "../failures.ts";
 import { deploymentNumber } from "../input.ts";
-import { afterRestart } from "../outcomes.ts";
+import { afterRestart } from "../../client/outcomes.ts";
 import { paintStatus, type Paint } from "../render/paint.ts";
 import { withProgress } from "../render/progress.ts";
 import { duration, oneLine, relativeTime } from "../render/text.ts";

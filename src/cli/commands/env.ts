@@ -8,7 +8,7 @@ import { currentProject } from "../current-project.ts";
 import { CliError, usageError } from "../failures.ts";
 import { failureOfDeployment } from "../follow.ts";
 import { readInput, wholeNumber } from "../input.ts";
-import { watchVariables } from "../outcomes.ts";
+import { watchVariables } from "../../client/outcomes.ts";
 import { confirm } from "../prompts.ts";
 import { withProgress } from "../render/progress.ts";
 import { relativeTime } from "../render/text.ts";

@@ -6,7 +6,7 @@ import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
 import { usageError } from "../failures.ts";
 import { wholeNumber } from "../input.ts";
-import { afterRestart } from "../outcomes.ts";
+import { afterRestart } from "../../client/outcomes.ts";
 import { withProgress } from "../render/progress.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
 import { listCommand } from "../row-commands.ts";

@@ -5,7 +5,7 @@ import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
 import { limits } from "../../contract/limits.ts";
 import { wholeNumber } from "../input.ts";
-import { awaitServing } from "../outcomes.ts";
+import { awaitServing } from "../../client/outcomes.ts";
 import { usageError } from "../failures.ts";
 import { paintStatus, type Paint } from "../render/paint.ts";
 import { withProgress } from "../render/progress.ts";

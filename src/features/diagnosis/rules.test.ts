@@ -8,9 +8,9 @@ import {
   sampleHealth,
   sampleProject,
 } from "../../../test/support/contract-samples.ts";
-import { groups } from "../../cli/mcp/groups.ts";
-import { argumentsOf } from "../../cli/mcp/input-schema.ts";
-import { toolCallFor } from "../../cli/mcp/in-tool-words.ts";
+import { groups } from "../../mcp/groups.ts";
+import { argumentsOf } from "../../mcp/input-schema.ts";
+import { toolCallFor } from "../../mcp/in-tool-words.ts";
 import { route, type RouteName } from "../../contract/routes.ts";
 import { diagnosis, type ProjectState } from "./rules.ts";
 

@@ -20,7 +20,7 @@ export function ApiPage() {
   return (
     <Page
       title="API"
-      lead="A token can do everything that the dashboard does. Agents connect with the MCP server of the command line."
+      lead="A token can do everything that the dashboard does. Agents connect to /mcp at this address (Model Context Protocol)."
     >
       <div className="grid gap-2 lg:grid-cols-2">
         <Command>{`curl -H "Authorization: Bearer $BERTH_TOKEN" ${location.origin}/v1/overview`}</Command>

@@ -1,9 +1,8 @@
-import type { Client } from "../../contract/client.ts";
-import type { Row } from "../../contract/table.ts";
-import { backupStates, buildStates, isDecided, isOfBuild } from "../../contract/states.ts";
-import { until } from "../../kit/until.ts";
-import { CliError } from "../failures.ts";
-import { awaitServing, watchVariables } from "../outcomes.ts";
+import { ConnectionError, type Client } from "../contract/client.ts";
+import type { Row } from "../contract/table.ts";
+import { backupStates, buildStates, isDecided, isOfBuild } from "../contract/states.ts";
+import { until } from "../kit/until.ts";
+import { awaitServing, watchVariables } from "../client/outcomes.ts";
 import type { Session } from "./session.ts";
 
 interface Begun {
@@ -30,15 +29,14 @@ export async function prepareOutcome(
 // A build may take 15 minutes.
 const outcomeLimitMs = 20 * 60_000;
 
-/** Waits for a build's deployment or a backup, and returns it. Throws `CliError` if that takes too long. */
+/** Waits for a build's deployment or a backup, and returns it. Throws `ConnectionError` if that takes too long. */
 async function awaitOutcome(session: Session, row: Row, begun: Begun): Promise<unknown> {
   const look = row.name === "backups.create" ? backupEnd(session, begun) : deploymentEnd(session, begun);
   const { signal } = session;
   const end = await until(look, { timeoutMs: outcomeLimitMs, firstMs: 300, atMostMs: 2000, signal });
   signal.throwIfAborted();
   if (end !== undefined) return end;
-  throw new CliError("unavailable", "timeout", {
-    message: "The work takes longer than this call waits. It continues in the background.",
+  throw new ConnectionError("timeout", "The work takes longer than this call waits. It continues in the background.", {
     hint: "Look at the build or the backup later.",
   });
 }

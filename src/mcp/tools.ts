@@ -1,8 +1,8 @@
-import { routes } from "../../contract/routes.ts";
-import { changes, type Row } from "../../contract/table.ts";
+import { routes } from "../contract/routes.ts";
+import { changes, type Row } from "../contract/table.ts";
 import { groups, type Group } from "./groups.ts";
 import type { Offer } from "./offer.ts";
-import { argumentsOf, inputSchema, isDefaultProject, shownName, type JsonSchema } from "./input-schema.ts";
+import { argumentsOf, inputSchema, shownName, type JsonSchema } from "./input-schema.ts";
 
 /** A tool as clients see it. */
 export interface Tool {
@@ -27,7 +27,7 @@ export function offeredTools(offer: Offer): readonly Tool[] {
     ...groupTool(group, offer, false),
     ...(offer.readOnly ? [] : groupTool(group, offer, true)),
   ]);
-  return [diagnoseTool(offer), ...grouped, apiRoutesTool, apiCallTool(offer)];
+  return [diagnoseTool, ...grouped, apiRoutesTool, apiCallTool(offer)];
 }
 
 /**
@@ -46,13 +46,13 @@ function groupTool({ name, about, actions }: Group, offer: Offer, changing: bool
     }),
   );
   if (chosen.size === 0) return [];
-  const lines = [...chosen].map(([action, row]) => describeAction(action, row, offer));
+  const lines = [...chosen].map(([action, row]) => describeAction(action, row));
   return [
     {
       name: changing ? `${name}_change` : name,
       title: changing ? `Change ${name}` : `Read ${name}`,
       description: [about, ...lines].join("\n"),
-      inputSchema: inputSchema(chosen, offer),
+      inputSchema: inputSchema(chosen),
       annotations: hints(changing),
       actions: chosen,
     },
@@ -60,10 +60,8 @@ function groupTool({ name, about, actions }: Group, offer: Offer, changing: bool
 }
 
 /** Describes a row in one line of a tool's description. */
-export function describeAction(action: string, row: Row, offer: Offer): string {
-  const names = argumentsOf(row).map((one) =>
-    one.required && !(isDefaultProject(row, one) && offer.project !== undefined) ? one.name : `${shownName(one.name)}?`,
-  );
+export function describeAction(action: string, row: Row): string {
+  const names = argumentsOf(row).map((one) => (one.required ? one.name : `${shownName(one.name)}?`));
   return `${action}(${names.join(", ")}): ${row.summary}`;
 }
 
@@ -71,22 +69,20 @@ function hints(changing: boolean): Tool["annotations"] {
   return { readOnlyHint: !changing, destructiveHint: changing, openWorldHint: false };
 }
 
-function diagnoseTool(offer: Offer): Tool {
-  return {
-    name: "diagnose",
-    title: "Find out what is wrong with a project",
-    description:
-      "Gathers a project's state in one call (last builds and deployments, failures, crashes, logs, hostnames, metrics, cron, database, backups) and says the likely cause and the next step. Start here.",
-    inputSchema: {
-      type: "object",
-      properties: { slug: { type: "string", description: "The project" } },
-      required: offer.project === undefined ? ["slug"] : [],
-      additionalProperties: false,
-    },
-    annotations: hints(false),
-    actions: new Map(),
-  };
-}
+const diagnoseTool: Tool = {
+  name: "diagnose",
+  title: "Find out what is wrong with a project",
+  description:
+    "Gathers a project's state in one call (last builds and deployments, failures, crashes, logs, hostnames, metrics, cron, database, backups) and says the likely cause and the next step. Start here.",
+  inputSchema: {
+    type: "object",
+    properties: { slug: { type: "string", description: "The project" } },
+    required: ["slug"],
+    additionalProperties: false,
+  },
+  annotations: hints(false),
+  actions: new Map(),
+};
 
 const apiRoutesTool: Tool = {
   name: "api_routes",

@@ -1,7 +1,7 @@
-import type { NextCall } from "../../contract/errors.ts";
-import type { RouteName } from "../../contract/routes.ts";
-import { route } from "../../contract/routes.ts";
-import { changes } from "../../contract/table.ts";
+import type { NextCall } from "../contract/errors.ts";
+import type { RouteName } from "../contract/routes.ts";
+import { route } from "../contract/routes.ts";
+import { changes } from "../contract/table.ts";
 import { groups } from "./groups.ts";
 
 // The platform's hints name commands and routes, which a model with only tools can't use.

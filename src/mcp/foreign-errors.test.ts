@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiError } from "../../contract/client-errors.ts";
-import { route } from "../../contract/routes.ts";
+import { ApiError } from "../contract/client-errors.ts";
+import { route } from "../contract/routes.ts";
 import { presentAnswer, presentFault } from "./present.ts";
 
 test("an error that quotes a database stands between marks that its text cannot close", () => {

@@ -1,4 +1,4 @@
-import type { RouteName } from "../../contract/routes.ts";
+import type { RouteName } from "../contract/routes.ts";
 
 /** A noun of the API as tools: its reading rows become the tool `name`, its changing ones the tool `name_change`. */
 export interface Group {

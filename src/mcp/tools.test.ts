@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { route, routes } from "../../contract/routes.ts";
-import { changes, type Row } from "../../contract/table.ts";
+import { route, routes } from "../contract/routes.ts";
+import { changes, type Row } from "../contract/table.ts";
 import { groups } from "./groups.ts";
 import type { Offer } from "./offer.ts";
 import { offeredRow, offeredTools } from "./tools.ts";
 
-const all: Offer = { readOnly: false, allowed: null, project: undefined };
-const reading: Offer = { ...all, readOnly: true };
+const all: Offer = { readOnly: false };
+const reading: Offer = { readOnly: true };
 const rowsIn = (offer: Offer) => offeredTools(offer).flatMap(({ actions }) => [...actions.values()]);
 
 test("there are at most 20 tools, and at most 6,000 tokens of schema at 4 characters a token", () => {
@@ -45,10 +45,4 @@ test("read-only or not, no row that reads is lost", () => {
   const names = (rows: readonly Row[]) => rows.filter((row) => !changes(row)).map(({ name }) => name);
   assert.deepEqual(names(rowsIn(reading)), names(rowsIn(all)));
   assert.ok(groups.every(({ actions }) => Object.values(actions).some((name) => !changes(route(name)))));
-});
-
-test("a project is asked for unless the server was started for one", () => {
-  const required = (offer: Offer) => offeredTools(offer).find(({ name }) => name === "logs")?.inputSchema["required"];
-  assert.deepEqual(required(all), ["slug"]);
-  assert.deepEqual(required({ ...all, project: "demo" }), []);
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Answer } from "../../contract/client.ts";
+import type { Answer } from "../contract/client.ts";
 import { summarizeMetrics } from "./metrics-summary.ts";
 
 const at = (minute: number) => new Date(Date.UTC(2026, 0, 2, 0, minute)).toISOString();

@@ -1,20 +1,13 @@
-import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
-import type { RequestHandlerExtra } from "@modelcontextprotocol/sdk/shared/protocol.js";
-import {
-  CallToolRequestSchema,
-  ListToolsRequestSchema,
-  type ServerNotification,
-  type ServerRequest,
-} from "@modelcontextprotocol/sdk/types.js";
-import { routes } from "../../contract/routes.ts";
-import type { Row } from "../../contract/table.ts";
-import type { Client } from "../../contract/client.ts";
-import { usageError } from "../failures.ts";
+import { McpServer, type ServerContext } from "@modelcontextprotocol/server";
+import { routes } from "../contract/routes.ts";
+import type { Row } from "../contract/table.ts";
+import type { Client } from "../contract/client.ts";
+import { InvalidCall } from "../contract/client-errors.ts";
 import { callParts, callRow, type Arguments } from "./call.ts";
-import { confine } from "./confine.ts";
+import { listPages, readPage } from "./pages.ts";
 import { diagnose } from "./diagnose.ts";
 import { argumentsOf, inputSchema } from "./input-schema.ts";
-import { nameMissing } from "../name-missing.ts";
+import { nameMissing } from "../client/name-missing.ts";
 import { presentFault, type ToolAnswer } from "./present.ts";
 import type { Session } from "./session.ts";
 import { listHint } from "./in-tool-words.ts";
@@ -27,9 +20,11 @@ export interface McpOptions {
   readonly offer: Offer;
   readonly version: string;
   /** Removed from every answer, in case one contains it. */
-  readonly token: string | undefined;
+  readonly token: string;
   /** What the model should know about the login behind the tools; undefined if there is nothing. */
   readonly warning: string | undefined;
+  /** Aborts when the client has left. */
+  readonly signal: AbortSignal;
 }
 
 const instructions = [
@@ -46,17 +41,22 @@ export function createMcpServer(options: McpOptions): McpServer {
   const { offer } = options;
   const server = new McpServer(
     { name: "berth", version: options.version },
-    { capabilities: { tools: {} }, instructions: [instructions, options.warning].join(" ").trim() },
+    { capabilities: { tools: {}, resources: {} }, instructions: [instructions, options.warning].join(" ").trim() },
   );
   const tools = offeredTools(offer);
-  server.server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: tools.map(shown) as never }));
-  server.server.setRequestHandler(CallToolRequestSchema, async ({ params }, extra) => {
+  server.server.setRequestHandler("tools/list", () => ({ tools: tools.map(shown) as never }));
+  server.server.setRequestHandler("tools/call", async ({ params }, extra) => {
     const asked = { tools, name: params.name, given: params.arguments ?? {} };
     const { text, structured, isError } = await answer(options, asked, extra);
     const content = [{ type: "text" as const, text: withoutTokens(text, options.token) }];
     if (structured === undefined) return { content, isError };
     return { content, isError, structuredContent: withoutTokensIn(structured, options.token) };
   });
+  server.server.setRequestHandler("resources/list", async () => ({ resources: await listPages() }));
+  server.server.setRequestHandler("resources/templates/list", () => ({ resourceTemplates: [] }));
+  server.server.setRequestHandler("resources/read", async ({ params: { uri } }) => ({
+    contents: [await readPage(uri)],
+  }));
   return server;
 }
 
@@ -68,19 +68,17 @@ function shown({ name, title, description, inputSchema: schema, annotations }: T
   return { name, title, description, inputSchema: schema, annotations };
 }
 
-type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
-
 interface Asked {
   readonly tools: readonly Tool[];
   readonly name: string;
   readonly given: Arguments;
 }
 
-async function answer(options: McpOptions, { tools, name, given }: Asked, extra: Extra): Promise<ToolAnswer> {
+async function answer(options: McpOptions, { tools, name, given }: Asked, extra: ServerContext): Promise<ToolAnswer> {
   try {
     const tool = tools.find((one) => one.name === name);
     if (tool === undefined)
-      throw usageError("There is no such tool.", `These are offered: ${tools.map((one) => one.name).join(", ")}.`);
+      throw new InvalidCall("There is no such tool.", `These are offered: ${tools.map((one) => one.name).join(", ")}.`);
     return await run(openSession(options, extra), tool, given);
   } catch (fault) {
     return presentFault(fault);
@@ -89,32 +87,32 @@ async function answer(options: McpOptions, { tools, name, given }: Asked, extra:
 
 async function run(session: Session, tool: Tool, given: Arguments): Promise<ToolAnswer> {
   if (tool.actions.size === 0) checkNames(tool, given);
-  if (tool.name === "diagnose") return diagnose(session, slugOf(given) ?? session.offer.project);
+  if (tool.name === "diagnose") return diagnose(session, slugOf(given));
   if (tool.name === "api_routes") return listRoutes(session.offer, given["route"]);
   if (tool.name === "api_call") return callParts(session, namedRow(session.offer, given["route"]), given);
   const action = given["action"] ?? (tool.actions.size === 1 ? [...tool.actions.keys()][0] : undefined);
   const row = typeof action === "string" ? tool.actions.get(action) : undefined;
   if (row === undefined)
-    throw usageError(
+    throw new InvalidCall(
       action === undefined ? `${tool.name} needs action.` : "There is no such action.",
       `These are offered: ${[...tool.actions.keys()].join(", ")}.`,
     );
   return callRow(session, row, given);
 }
 
-// Refuse unknown arguments: with `project` instead of `slug`, the answer would be about the server's own project.
+// Refuse unknown arguments: with `project` instead of `slug`, the answer would not be about it.
 function checkNames({ name, inputSchema: schema }: Tool, given: Arguments): void {
   const { properties = {}, required = [] } = schema as { properties?: object; required?: readonly string[] };
   const names = Object.keys(properties);
   const hint = `It takes ${names.join(", ")}.`;
   const unknown = Object.keys(given).find((one) => !names.includes(one));
-  if (unknown !== undefined) throw usageError(`${name} takes no ${JSON.stringify(unknown.slice(0, 60))}.`, hint);
+  if (unknown !== undefined) throw new InvalidCall(`${name} takes no ${JSON.stringify(unknown.slice(0, 60))}.`, hint);
   const missing = required.find((one) => given[one] === undefined);
-  if (missing !== undefined) throw usageError(`${name} needs ${missing}.`, hint);
+  if (missing !== undefined) throw new InvalidCall(`${name} needs ${missing}.`, hint);
 }
 
-function slugOf({ slug }: Arguments): string | undefined {
-  if (slug !== undefined && typeof slug !== "string") throw usageError("slug must be a text.");
+function slugOf({ slug }: Arguments): string {
+  if (typeof slug !== "string") throw new InvalidCall("slug must be a text.");
   return slug;
 }
 
@@ -123,13 +121,13 @@ function namedRow(offer: Offer, name: unknown) {
   if (row !== undefined) return row;
   const withheld = (routes as readonly Row[]).find((one) => one.name === name && one.secret !== null);
   const why = withheld && `Its answer holds a secret. A person runs \`berth api ${withheld.name}\`.`;
-  throw usageError("That route is not offered here.", why ?? "api_routes lists those that are.");
+  throw new InvalidCall("That route is not offered here.", why ?? "api_routes lists those that are.");
 }
 
 function listRoutes(offer: Offer, name: unknown): ToolAnswer {
   if (name === undefined) {
     const offered = routes.filter((row) => offeredRow(offer, row.name) !== undefined);
-    const lines = offered.map((row) => describeAction(row.name, row, offer));
+    const lines = offered.map((row) => describeAction(row.name, row));
     return { text: lines.join("\n"), isError: false };
   }
   const row = namedRow(offer, name);
@@ -148,22 +146,22 @@ function listRoutes(offer: Offer, name: unknown): ToolAnswer {
     approval,
     summary,
     ...taken,
-    schema: inputSchema(new Map([["", row]]), offer),
+    schema: inputSchema(new Map([["", row]])),
   };
   return { text: JSON.stringify(told), isError: false };
 }
 
 const progressEveryMs = 2000;
 
-function openSession({ client, offer }: McpOptions, extra: Extra): Session {
-  const { signal, _meta: meta } = extra;
+function openSession({ client, offer, signal: left }: McpOptions, extra: ServerContext): Session {
+  const { signal: cancelled, _meta: meta, notify } = extra.mcpReq;
   const token = meta?.progressToken;
   let progress = 0;
   const say = (message: string) => {
     if (token === undefined) return;
     progress += 1;
     const params = { progressToken: token, progress, message };
-    extra.sendNotification({ method: "notifications/progress", params }).catch(() => {});
+    notify({ method: "notifications/progress", params }).catch(() => {});
   };
   const working: Session["working"] = async (label, work) => {
     const startedAt = Date.now();
@@ -177,8 +175,7 @@ function openSession({ client, offer }: McpOptions, extra: Extra): Session {
   return {
     client: nameMissing(client, listHint),
     offer,
-    confinement: confine(client, offer.allowed),
-    signal,
+    signal: AbortSignal.any([cancelled, left]),
     say,
     working,
   };

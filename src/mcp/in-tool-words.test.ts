@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import type { Command } from "commander";
-import { errors, type ErrorDefinition } from "../../contract/errors.ts";
-import { buildProgram } from "../program.ts";
+import { errors, type ErrorDefinition } from "../contract/errors.ts";
+import { buildProgram } from "../cli/program.ts";
 import { inToolWords, toolCallFor } from "./in-tool-words.ts";
 
 test("commands and routes in the platform's hints become calls of tools", () => {

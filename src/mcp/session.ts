@@ -1,12 +1,10 @@
-import type { Client } from "../../contract/client.ts";
-import type { Confinement } from "./confine.ts";
+import type { Client } from "../contract/client.ts";
 import type { Offer } from "./offer.ts";
 
 /** The context of one tool call. */
 export interface Session {
   readonly client: Client;
   readonly offer: Offer;
-  readonly confinement: Confinement;
   /** Aborts when the client cancels the call or disconnects. */
   readonly signal: AbortSignal;
   /** Reports progress to the client, if it asked for that. */

@@ -1,4 +1,4 @@
-import type { Answer } from "../../contract/client.ts";
+import type { Answer } from "../contract/client.ts";
 
 type Metrics = Answer<"metrics.get">;
 type Bucket = Metrics["buckets"][number];

@@ -1,6 +1,4 @@
-import type { Answer } from "../../contract/client.ts";
-import { route } from "../../contract/routes.ts";
-import { usageError } from "../failures.ts";
+import type { Answer } from "../contract/client.ts";
 import { fit, lastLines } from "./fit.ts";
 import { inToolWords, toolCallFor } from "./in-tool-words.ts";
 import type { ToolAnswer } from "./present.ts";
@@ -16,10 +14,8 @@ type Finding = Diagnosis["findings"][number];
  * Returns what is wrong with a project: first the verdict with the next call to make, then the platform's hint, the project's state and its
  * log.
  */
-export async function diagnose(session: Session, slug: string | undefined): Promise<ToolAnswer> {
-  if (slug === undefined) throw usageError("Which project?", "Name it with slug.");
+export async function diagnose(session: Session, slug: string): Promise<ToolAnswer> {
   const params = { slug };
-  await session.confinement.check(route("diagnosis.get"), params);
   const { client, signal } = session;
   const { findings, log, unread, ...state } = await session.working("looking at the project", () =>
     client.call("diagnosis.get", { params, signal }),

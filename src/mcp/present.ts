@@ -1,7 +1,6 @@
-import { ApiError, ConnectionError, InvalidCall } from "../../contract/client.ts";
-import type { Row } from "../../contract/table.ts";
-import { CliError } from "../failures.ts";
-import type { NextCall } from "../../contract/errors.ts";
+import { ApiError, ConnectionError, InvalidCall } from "../contract/client.ts";
+import type { Row } from "../contract/table.ts";
+import type { NextCall } from "../contract/errors.ts";
 import { fit, lastLines, type Fitted } from "./fit.ts";
 import { summarizeMetrics } from "./metrics-summary.ts";
 import { inToolWords, toolCallFor } from "./in-tool-words.ts";
@@ -83,10 +82,9 @@ function documentOf(fault: unknown): Readonly<Record<string, unknown>> {
       ...(next === undefined ? {} : { next_tool: toolCallFor(next) }),
     };
   }
-  const own = fault instanceof ConnectionError || fault instanceof CliError ? fault : undefined;
-  const known = own ?? (fault instanceof InvalidCall ? fault : undefined);
+  const known = fault instanceof ConnectionError || fault instanceof InvalidCall ? fault : undefined;
   const error = known?.message ?? "Something went wrong in the tool itself.";
-  return { error: visible(error), ...(own?.hint === undefined ? {} : { hint: visible(own.hint) }) };
+  return { error: visible(error), ...(known?.hint === undefined ? {} : { hint: visible(known.hint) }) };
 }
 
 function whatToDo({ code, body }: ApiError): readonly string[] {

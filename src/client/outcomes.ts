@@ -1,7 +1,6 @@
-import { ApiError, type Answer, type Client } from "../contract/client.ts";
+import { ApiError, ConnectionError, type Answer, type Client } from "../contract/client.ts";
 import { isDecided } from "../contract/states.ts";
 import { until } from "../kit/until.ts";
-import { CliError } from "./failures.ts";
 
 type Deployment = Answer<"deployments.list">["deployments"][number];
 
@@ -84,8 +83,7 @@ async function awaited<T>(look: () => Promise<T | undefined>, timeoutMs: number,
   const end = await until(look, { timeoutMs, firstMs: 300, atMostMs: 1000, signal });
   signal.throwIfAborted();
   if (end !== undefined) return end;
-  throw new CliError("unavailable", "timeout", {
-    message: "The work takes longer than this call waits. It continues in the background.",
+  throw new ConnectionError("timeout", "The work takes longer than this call waits. It continues in the background.", {
     hint: "Look at the project later.",
   });
 }

@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { changes, type Row } from "../../contract/table.ts";
-import type { Offer } from "./offer.ts";
+import { changes, type Row } from "../contract/table.ts";
 
 export type JsonSchema = { readonly type: "object"; readonly [key: string]: unknown };
 
@@ -16,20 +15,12 @@ export interface Argument {
  * Returns a tool's input schema, small enough for a model's context: types and choices, but no patterns and lengths, which the platform
  * itself checks and explains.
  */
-export function inputSchema(actions: ReadonlyMap<string, Row>, offer: Offer): JsonSchema {
+export function inputSchema(actions: ReadonlyMap<string, Row>): JsonSchema {
   const rows = [...actions.values()];
   const all = rows.map((row) => argumentsOf(row).map((each) => ({ ...each, name: shownName(each.name) })));
   const names = [...new Set(all.flatMap((each) => each.map(({ name }) => name)))];
-  const fields = names.map((name) => [
-    name,
-    fieldSchema(
-      all.flat().filter((each) => each.name === name),
-      offer,
-    ),
-  ]);
-  const isNeeded = (name: string) =>
-    all.every((each) => each.some((one) => one.name === name && one.required)) &&
-    !(name === "slug" && offer.project !== undefined);
+  const fields = names.map((name) => [name, fieldSchema(all.flat().filter((each) => each.name === name))]);
+  const isNeeded = (name: string) => all.every((each) => each.some((one) => one.name === name && one.required));
   return {
     type: "object",
     properties: {
@@ -52,13 +43,6 @@ export function argumentsOf(row: Row): readonly Argument[] {
     ...(row.body === null ? [] : argumentsAt("body", row.body)),
     ...argumentsAt("query", row.query),
   ];
-}
-
-/**
- * Returns whether the server's own project is the default of an argument. It is not for the slug of a new project or of an organization.
- */
-export function isDefaultProject(row: Row, { name, where }: Argument): boolean {
-  return name === "slug" && where === "params" && row.names === "project";
 }
 
 /** Rows for whose outcome a call may wait. */
@@ -117,13 +101,9 @@ const kept = [
 
 // Merges the same argument of several rows: its meaning is the same in all rows of a tool; where details differ, the platform reports
 // errors.
-function fieldSchema(same: readonly Argument[], offer: Offer): unknown {
+function fieldSchema(same: readonly Argument[]): unknown {
   const [first] = same as [Argument];
-  if (first.name === "slug")
-    return {
-      type: "string",
-      description: offer.project === undefined ? "The project" : `The project; ${offer.project} if left out`,
-    };
+  if (first.name === "slug") return { type: "string", description: "The project" };
   if (first.name === "cursor") return { type: ["string", "integer"], description: "next_cursor of the page before" };
   const schemas = same.map(({ schema, where }) =>
     where === "query" ? querySchema(schema) : schemaOf(schema, "input"),

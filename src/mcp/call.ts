@@ -1,17 +1,16 @@
-import type { AnyInput } from "../../contract/client.ts";
-import { changes, type Row } from "../../contract/table.ts";
-import { usageError } from "../failures.ts";
-import { ApiError } from "../../contract/client.ts";
+import type { AnyInput } from "../contract/client.ts";
+import { changes, type Row } from "../contract/table.ts";
+import { ApiError, InvalidCall } from "../contract/client-errors.ts";
 import { prepareOutcome } from "./prepare-outcome.ts";
-import { argumentsOf, awaitedRows, isDefaultProject, spellingOf, type Argument } from "./input-schema.ts";
+import { argumentsOf, awaitedRows, spellingOf, type Argument } from "./input-schema.ts";
 import { presentAnswer, type ToolAnswer } from "./present.ts";
 import type { Session } from "./session.ts";
 
 export type Arguments = Readonly<Record<string, unknown>>;
 
-/** Calls a row with a tool's arguments. Throws what the client throws, and `CliError` for arguments that the row does not accept. */
+/** Calls a row with a tool's arguments. Throws what the client throws, and `InvalidCall` for arguments that the row does not accept. */
 export async function callRow(session: Session, row: Row, given: Arguments): Promise<ToolAnswer> {
-  return send(session, row, { input: inputOf(session, row, { given }), wait: given["wait"] === true });
+  return send(session, row, { input: inputOf(row, { given }), wait: given["wait"] === true });
 }
 
 /** Calls a row with separate `params`, `query` and `body`. */
@@ -20,7 +19,7 @@ export async function callParts(session: Session, row: Row, parts: Arguments): P
   const placed = { params, query, body: row.body === null ? {} : (body ?? {}) };
   const { dry_run, idempotency_key } = parts;
   const all = { ...params, ...query, ...placed.body, ...given({ dry_run, idempotency_key }) };
-  return send(session, row, { input: inputOf(session, row, { given: all, placed }), wait: false });
+  return send(session, row, { input: inputOf(row, { given: all, placed }), wait: false });
 }
 
 function given(fields: Arguments): Arguments {
@@ -34,12 +33,11 @@ interface Sending {
 
 async function send(session: Session, row: Row, { input, wait }: Sending): Promise<ToolAnswer> {
   const params = input.params ?? {};
-  await session.confinement.check(row, params);
   const isAwaited = wait && input.query?.["dry_run"] !== true && awaitedRows.includes(row.name);
   const end = isAwaited ? await prepareOutcome(session, row, params) : (document: unknown) => document;
   const sending = async () => end(await session.client.send(row, { ...input, signal: session.signal }));
   const outcome = await session.working(row.summary, () => sending().catch((fault) => rethrow(row, fault)));
-  const answer = presentAnswer(row, session.confinement.filter(row, outcome));
+  const answer = presentAnswer(row, outcome);
   const limit = answer.kept === undefined || !("limit" in row.query.shape) ? undefined : String(answer.kept);
   if (limit === undefined || input.query?.["limit"] === limit) return answer;
   // The response was too long, and its cursor continues after entries that are not shown.
@@ -63,24 +61,22 @@ interface Given {
   readonly placed?: Readonly<Record<Argument["where"], Arguments>>;
 }
 
-function inputOf({ offer }: Session, row: Row, { given: spelled, placed }: Given): AnyInput {
+function inputOf(row: Row, { given: spelled, placed }: Given): AnyInput {
   const known = argumentsOf(row);
   const args = Object.fromEntries(Object.entries(spelled).map(([name, value]) => [spellingOf(row, name), value]));
   const isTwice = (name: string) => known.filter((one) => one.name === name).length > 1;
   const valueOf = (one: Argument): unknown =>
-    placed?.[one.where][one.name] ??
-    (isTwice(one.name) ? undefined : args[one.name]) ??
-    (isDefaultProject(row, one) ? offer.project : undefined);
+    placed?.[one.where][one.name] ?? (isTwice(one.name) ? undefined : args[one.name]);
   const names = known.map(({ name }) => name);
   const unknown = Object.keys(args).find((name) => !names.includes(name) && !beside.includes(name));
   if (unknown !== undefined)
-    throw usageError(
+    throw new InvalidCall(
       `${row.name} takes no ${JSON.stringify(unknown.slice(0, 60))}.`,
       `It takes ${names.join(", ") || "nothing"}.`,
     );
   const missing = known.find((one) => one.required && valueOf(one) === undefined);
   if (missing !== undefined)
-    throw usageError(`${row.name} needs ${missing.name}${isTwice(missing.name) ? ` in ${missing.where}` : ""}.`);
+    throw new InvalidCall(`${row.name} needs ${missing.name}${isTwice(missing.name) ? ` in ${missing.where}` : ""}.`);
   const part = (where: string) =>
     Object.fromEntries(
       known.filter((one) => one.where === where && valueOf(one) !== undefined).map((one) => [one.name, valueOf(one)]),
@@ -98,7 +94,7 @@ function textsOf(fields: Arguments): Record<string, string> {
   return Object.fromEntries(
     Object.entries(fields).map(([name, value]) => {
       if (!["string", "number", "boolean"].includes(typeof value))
-        throw usageError(`${name} must be a text or a number.`);
+        throw new InvalidCall(`${name} must be a text or a number.`);
       return [name, String(value)];
     }),
   );

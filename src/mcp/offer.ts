@@ -1,0 +1,5 @@
+/** What a connection offers. */
+export interface Offer {
+  /** Offer only calls that change nothing. */
+  readonly readOnly: boolean;
+}
