@@ -126,8 +126,8 @@ describe("who may call /mcp", () => {
   it("refuses a revoked token within a second", async () => {
     const { id, text: token } = await testToken(api.database.db, organization.id, { role: "member" });
     assert.equal((await post(bearer(token))).status, 200);
-    assert.equal((await api.call("DELETE", `/v1/tokens/${id}`, { token: organization.owner })).status, 204);
-    await eventually(async () => assert.equal((await post(bearer(token))).status, 401));
+    assert.equal((await api.call("DELETE", `/v1/api-tokens/${id}`, { token: organization.owner })).status, 204);
+    await eventually(async () => (await post(bearer(token))).status === 401, "a revoked token is refused");
   });
 
   it("refuses pages of other sites, other methods, and names that are not the platform's address", async () => {
@@ -183,11 +183,11 @@ describe("limits of /mcp", () => {
       await answer.body?.cancel();
       return answer.status;
     };
-    await eventually(async () => assert.ok(reads > 0));
+    await eventually(() => reads > 0, "the log is followed");
     assert.equal(await follow(), 429);
     stop.abort();
     await ended;
-    await eventually(async () => assert.equal(await follow(), 200));
+    await eventually(async () => (await follow()) === 200, "the stream of the call has ended");
     await narrow.close();
   });
 });
