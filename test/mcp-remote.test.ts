@@ -16,13 +16,6 @@ import { testApi, testOrganization, testToken, type TestApi, type TestOrganizati
 let api: TestApi;
 let organization: TestOrganization;
 let demo: string;
-let reads = 0;
-const readRuntime = async () => {
-  reads += 1;
-  return { lines: [], cursor: "1" };
-};
-const logStore = { readRuntime } as never;
-
 before(async () => {
   api = await testApi();
   organization = await testOrganization(api.database.db, "acme");
@@ -169,25 +162,30 @@ describe("limits of /mcp", () => {
   });
 
   it("ends a call whose client has left", async () => {
-    const narrow = await testApi({ http: { limits: { streamsPerToken: 1 } }, ports: { logStore } });
+    const started = Promise.withResolvers<void>();
+    let isFirst = true;
+    const readRuntime = async () => {
+      const isEndless = isFirst;
+      isFirst = false;
+      started.resolve();
+      return isEndless ? new Promise<never>(() => {}) : { lines: [], cursor: "1" };
+    };
+    const narrow = await testApi({
+      http: { limits: { largeReadsPerToken: 1 } },
+      ports: { logStore: { readRuntime } as never },
+    });
     const acme = await testOrganization(narrow.database.db, "acme");
     await testProject(narrow.platform, acme, "demo");
     const stop = new AbortController();
-    const given = { route: "logs.list", params: { slug: "demo" }, query: { follow: "true" } };
-    const own = bearer(acme.owner);
-    const left = post(own, calling("api_call", given), stop.signal, narrow.baseUrl).then((one) => one.text());
-    const ended = assert.rejects(left);
-    // Another stream is refused as long as the call's is open.
-    const follow = async () => {
-      const answer = await fetch(`${narrow.baseUrl}/v1/projects/demo/logs?follow=true`, { headers: own });
-      await answer.body?.cancel();
-      return answer.status;
-    };
-    await eventually(() => reads > 0, "the log is followed");
-    assert.equal(await follow(), 429);
+    const sent = post(bearer(acme.owner), calling("logs", { slug: "demo" }), stop.signal, narrow.baseUrl);
+    const ended = assert.rejects(sent.then((answer) => answer.text()));
+    // Another read of the log is refused as long as the call goes on.
+    const read = async () => (await narrow.call("GET", "/v1/projects/demo/logs", { token: acme.owner })).status;
+    await started.promise;
+    assert.equal(await read(), 429);
     stop.abort();
     await ended;
-    await eventually(async () => (await follow()) === 200, "the stream of the call has ended");
+    await eventually(async () => (await read()) === 200, "the call has ended");
     await narrow.close();
   });
 });

@@ -126,7 +126,8 @@ function inProcess(options: McpRoute, origin: Origin): typeof fetch {
       const { row, params } = find(method, url.pathname);
       if (typeof body === "string" && Buffer.byteLength(body) > (row.body_bytes ?? options.bodyBytes))
         throw new Refused("payload_too_large");
-      return await answer(options, row, { url, params, headers: new Headers(headers), body, signal, origin, more });
+      const sent = { url, params, headers: new Headers(headers), body, signal, origin, more };
+      return await Promise.race([answer(options, row, sent), aborted(signal)]);
     } catch (error) {
       if (signal?.aborted === true) throw error;
       const { status, headers: own, body: document, kind } = answerTo(error);
@@ -136,6 +137,14 @@ function inProcess(options: McpRoute, origin: Origin): typeof fetch {
       return Response.json(document, { status, headers: more });
     }
   };
+}
+
+/** Rejects when the signal aborts, as a `fetch` does, though the work may go on. */
+function aborted(signal: AbortSignal | null | undefined): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal?.aborted === true) reject(signal.reason as Error);
+    signal?.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
+  });
 }
 
 function find(method: string, path: string) {
