@@ -144,6 +144,8 @@ describe("limits of /mcp", () => {
     const name = "x".repeat(limits.request_body_bytes + 1);
     const answer = await (await post(own, calling("projects_change", { action: "create", slug: "big", name }))).text();
     assert.match(answer, /payload_too_large/);
+    const long = calling("projects", { action: "get", slug: "x".repeat(limits.url_bytes) });
+    assert.match(await (await post(own, long)).text(), /The URL is too long/);
   });
 
   it("answers calls beyond the rate with rate_limited", async () => {
@@ -157,7 +159,7 @@ describe("limits of /mcp", () => {
       });
     const answers = await Promise.all(Array.from({ length: 50 }, ask));
     await narrow.close();
-    assert.deepEqual([...new Set(answers.map(({ status }) => status))].sort(), [200, 429]);
+    assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200, 429]));
     assert.ok(answers.every(({ status, headers }) => status === 200 || headers.get("retry-after") !== null));
   });
 

@@ -98,7 +98,10 @@ describe("berth mcp over stdin and stdout", () => {
   });
 
   it("names the needed role and scopes when it refuses a call, and the closest slug when a project is missing", async () => {
-    const token = await testToken(api.database.db, organization.id, { role: "member", scopes: ["projects:read"] });
+    const token = await testToken(api.database.db, organization.id, {
+      role: "member",
+      scopes: ["projects:read", "projects:write"],
+    });
     await using own = await overStdio(token.text);
     const scope = await own.call("env_change", { action: "set", slug: "demo", key: "A", value: "1" });
     assert.match(scope.text, /"needs":\{"role":"member","scopes":\["env:write"\]\}/);

@@ -1,3 +1,4 @@
+import type { ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import type { ReadableStream as NodeStream } from "node:stream/web";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
@@ -11,22 +12,21 @@ import { answerTo } from "./errors.ts";
 import { eventStream } from "./event-stream.ts";
 import type { PipelineOptions } from "./exchange.ts";
 import { isForwarded } from "./forward.ts";
+import type { HttpLimits } from "./http-limits.ts";
 import { hostnameOf, isLocal } from "./head-check.ts";
 import { bearerOf, createLargeBodyCheck } from "./large-bodies.ts";
 import { runPipeline } from "./pipeline.ts";
 
 export interface McpRoute extends PipelineOptions {
-  /** The largest body of a row that sets no limit of its own, in bytes. */
-  readonly bodyBytes: number;
-  readonly version: string;
+  readonly http: HttpLimits;
   /** Returns a signal that aborts when the response is over or the client has left. */
-  readonly goneSignal: (reply: FastifyReply) => AbortSignal;
+  readonly goneSignal: (response: ServerResponse) => AbortSignal;
 }
 
 /** Adds the tools for agents at `/mcp`, and `/skill.md`, the page that teaches an agent this platform. */
 export function addMcp(app: FastifyInstance, options: McpRoute): void {
   const controlUrl = () => options.platform.addresses.controlUrl.replace(/\/$/, "");
-  const checkLarge = createLargeBodyCheck(options, options.bodyBytes);
+  const checkLarge = createLargeBodyCheck(options, options.http.bodyBytes);
   app.get("/skill.md", async (_, reply) => {
     const { skill } = await import("../mcp/serve.ts");
     return reply.type("text/markdown; charset=utf-8").send(skill(controlUrl()));
@@ -35,7 +35,7 @@ export function addMcp(app: FastifyInstance, options: McpRoute): void {
   app.route({
     method: "POST",
     url: "/mcp",
-    bodyLimit: Math.max(limits.source_body_bytes + options.bodyBytes, options.bodyBytes),
+    bodyLimit: Math.max(limits.source_body_bytes + options.http.bodyBytes, options.http.bodyBytes),
     async onRequest(request, reply) {
       const wrong = wrongAddress(request, controlUrl());
       if (wrong !== undefined) return reply.code(421).send(wrong);
@@ -78,7 +78,7 @@ async function serve(options: McpRoute, request: FastifyRequest, reply: FastifyR
   const { headers, refused } = options.limiter.count("readsPerMinute", `mcp ${caller.token_id}`);
   void reply.headers(headers);
   if (refused !== undefined) throw refused;
-  const gone = options.goneSignal(reply);
+  const gone = options.goneSignal(reply.raw);
   const signal = AbortSignal.any([gone, options.closing]);
   const isSubscription = (request.body as { method?: unknown } | null)?.method === "subscriptions/listen";
   if (isSubscription) gone.addEventListener("abort", options.streams.open(caller), { once: true });
@@ -87,7 +87,7 @@ async function serve(options: McpRoute, request: FastifyRequest, reply: FastifyR
   const tools = {
     client: createClient({ baseUrl: controlUrl, token, fetch, timeoutMs: 90_000 }),
     offer: { readOnly: caller.scopes.every((scope) => scope.endsWith(":read")) },
-    version: options.version,
+    version: options.platform.version,
     token,
     warning: caller.platform_admin ? adminWarning : undefined,
     signal,
@@ -120,17 +120,21 @@ type Origin = Readonly<Record<"address" | "requestId", string>>;
 /** Creates a `fetch` that passes requests to the pipeline, in this process, as if the client had sent them over HTTP. */
 function inProcess(options: McpRoute, origin: Origin): typeof fetch {
   return async (input, { method = "GET", headers, body, signal } = {}) => {
-    const url = new URL(String(input));
+    const url = new URL(input instanceof Request ? input.url : input);
     const more = new Headers();
+    const found = find(method, url.pathname);
     try {
-      const { row, params } = find(method, url.pathname);
-      if (typeof body === "string" && Buffer.byteLength(body) > (row.body_bytes ?? options.bodyBytes))
+      if (found === undefined) throw new Refused("not_found");
+      if (Buffer.byteLength(url.pathname + url.search) > options.http.urlBytes)
+        throw new Refused("payload_too_large", { error: "The URL is too long." });
+      const { row, params } = found;
+      if (typeof body === "string" && Buffer.byteLength(body) > (row.body_bytes ?? options.http.bodyBytes))
         throw new Refused("payload_too_large");
       const sent = { url, params, headers: new Headers(headers), body, signal, origin, more };
       return await Promise.race([answer(options, row, sent), aborted(signal)]);
     } catch (error) {
       if (signal?.aborted === true) throw error;
-      const { status, headers: own, body: document, kind } = answerTo(error);
+      const { status, headers: own, body: document, kind } = answerTo(error, found?.params);
       if (kind === "fault") options.log.error({ request_id: origin.requestId, err: error }, "a tool's call failed");
       for (const [name, value] of Object.entries(own)) more.set(name, value);
       more.set("x-request-id", origin.requestId);
@@ -154,7 +158,7 @@ function find(method: string, path: string) {
     const entries = Object.entries(groups ?? {}).map(([name, value]) => [name, decodeURIComponent(value)]);
     return { row, params: Object.fromEntries(entries) as Record<string, string> };
   }
-  throw new Refused("not_found");
+  return undefined;
 }
 
 interface Sent {

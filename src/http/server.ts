@@ -106,8 +106,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   };
   for (const row of routes) if (!row.upload) addRoute(app, row, pipeline);
   addUploads(app, pipeline, limits.requestTimeoutMs);
-  const gone = ({ raw }: FastifyReply) => goneSignal(raw);
-  addMcp(app, { ...pipeline, bodyBytes: limits.bodyBytes, version: platform.version, goneSignal: gone });
+  addMcp(app, { ...pipeline, http: limits, goneSignal });
   const checks = { checkHead: headCheckOf(options), addressOf, forward: options.forward ?? null };
   addTunnels(app.server, pipeline, checks, { ...tunnelLimits, ...options.tunnels });
   for (const text of options.operatorTexts ?? []) addOperatorText(app, text, authenticator);

@@ -106,9 +106,9 @@ async function pass(link: Link, body: string, { message, signal }: Sending): Pro
       return;
     }
     const text = await response.text();
-    const answer = text === "" ? undefined : (JSON.parse(text) as Message & { jsonrpc?: string; error?: unknown });
+    const answer = text === "" ? undefined : (JSON.parse(text) as Message & { jsonrpc?: string; error?: string });
     if (answer?.jsonrpc !== undefined) return tell(answer);
-    if (!response.ok) throw new Error(String(answer?.error ?? `HTTP ${response.status}`));
+    if (!response.ok) throw new Error(answer?.error ?? `HTTP ${response.status}`);
   } catch (fault) {
     if (signal.aborted || message.id === undefined) return;
     const sentence = `The platform at ${link.url} did not answer: ${(fault as Error).message}`;
