@@ -12,7 +12,7 @@ import { startPlatform, type TestPlatform } from "./platform.ts";
 
 // Drawn with other journey files: it starts whole platforms, which takes too long for every run.
 
-const mostCalls = 15;
+const mostCalls = 10;
 
 let platform: TestPlatform;
 let home: string;

@@ -37,6 +37,8 @@ const breaches: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "adapters-stand-alone": { "src/adapters/runtime-planted/neighbour.ts": 'import "../edge-planted/leaf.ts";' },
   "adapters-bring-their-own-package": { "src/adapters/runtime-planted/framework.ts": 'import "zod";' },
   "nobody-imports-the-daemon": { "src/kit/planted-wire.ts": 'import "../daemon/planted-leaf.ts";' },
+  "client-helps-clients": { "src/client/planted-client.ts": 'import "../store/planted-leaf.ts";' },
+  "mcp-is-a-client": { "src/mcp/planted-tool.ts": 'import "../store/planted-leaf.ts";' },
   "cli-is-a-client": { "src/cli/planted-cli.ts": 'import "../store/planted-leaf.ts";' },
   "dashboard-is-a-client": { "src/dashboard/planted-page.ts": 'import "../kit/planted-leaf.ts";' },
   "bundler-is-a-program": { "src/bundler/planted-use.ts": 'import "../kit/planted-leaf.ts";' },
