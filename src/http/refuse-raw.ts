@@ -5,7 +5,9 @@ import { securityHeaders } from "./security-headers.ts";
 
 /** Refuses input that is not HTTP, or has too many headers. No reply object exists yet, so it writes to the socket. */
 export function refuseRaw(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
+  // Browsers open connections ahead. One that was never used gets no answer: it could meet the first request on its way.
+  const isUnused = error.code === "ERR_HTTP_REQUEST_TIMEOUT" && socket.bytesRead === 0;
+  if (isUnused || error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
   const { status, body } = answerTo(
     error.code === "HPE_HEADER_OVERFLOW"
       ? new Refused("payload_too_large")

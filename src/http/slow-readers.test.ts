@@ -13,7 +13,7 @@ const logStore = logStoreDouble({
   readRuntime: async () => ({ lines: Array.from({ length: 3000 }, () => line), cursor: "0:0" }),
 });
 
-const limits = { largeReadsPerToken: 2, stalledAnswerTimeoutMs: 2000 };
+const limits = { largeReadsPerToken: 2, stalledAnswerTimeoutMs: 2000, headersTimeoutMs: 1000 };
 const api = await sharedApi({ ports: { logStore }, http: { limits } });
 const org = await testOrganization(api.database.db, "acme");
 await testProject(api.platform, org, "demo");
@@ -69,4 +69,18 @@ test("a read that has ended in any way no longer counts", async () => {
     (await stall(org.owner)).destroy();
     await eventually(async () => (await get(small)).status !== 429, "the ended reads no longer count");
   }
+});
+
+test("a connection that is opened ahead and not used ends without an answer; half a request gets one", async () => {
+  const answerTo = async (sent: string) => {
+    const socket = connect(api.port, "127.0.0.1");
+    let text = "";
+    socket.on("data", (chunk: Buffer) => (text += chunk.toString()));
+    if (sent !== "") socket.write(sent);
+    await once(socket, "close");
+    return text;
+  };
+  const [unused, half] = await Promise.all([answerTo(""), answerTo("GET / HTTP/1.1\r\n")]);
+  assert.equal(unused, "");
+  assert.match(half, /^HTTP\/1\.1 400 /);
 });
