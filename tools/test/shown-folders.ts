@@ -94,6 +94,9 @@ export const shownFolders: Readonly<Record<string, readonly string[]>> = {
     "src/http/dashboard",
     "src/http/sign-in",
     "src/features/overview/",
+    "src/features/people/",
+    "src/http/passkeys",
+    "src/http/person-sign-in",
   ],
   "test/e2e/database.test.ts": [
     "src/postgres/",
