@@ -28,6 +28,7 @@ import { projectWork } from "../../postgres/project-work.ts";
 import { scramVerifier } from "../../postgres/scram.ts";
 import { lightCommand } from "../../sandbox/light-sandbox.ts";
 import { placesOf } from "./confinement.ts";
+import { emptiedFolders, runningFiles } from "./left-out.ts";
 import { configure } from "./initialise.ts";
 import { ensureFolder, instanceFiles } from "./instance-files.ts";
 import { placeSegments, settingsOf, writeLabels } from "./recover.ts";
@@ -127,35 +128,13 @@ function copyOf(place: HistoryPlace, instance: Instance, port: number) {
 
 type Copy = ReturnType<typeof copyOf>;
 
-/** Folders whose contents a copy leaves out, and files of the running server. */
-const leftOut = {
-  folders: [
-    "pg_wal",
-    "pg_replslot",
-    "pg_dynshmem",
-    "pg_notify",
-    "pg_serial",
-    "pg_snapshots",
-    "pg_stat_tmp",
-    "pg_subtrans",
-  ],
-  files: [
-    "postmaster.pid",
-    "postmaster.opts",
-    "backup_label",
-    "backup_label.old",
-    "backup_manifest",
-    "recovery.signal",
-  ],
-};
-
 function prepare(confinement: Confinement, instance: Instance, { dir, port, socketDir }: Copy): void {
   ensureFolder(dir, 0o700);
   // The copy has the instance's superuser.
   copyFileSync(instanceFiles(instance.dir).secret, instanceFiles(dir).secret);
   configure(confinement, dir, { port, socketDir, socketMode: "shared", overrides: {}, isRecovered: false });
   const { data } = instanceFiles(dir);
-  for (const folder of ["", ...leftOut.folders, "pg_wal/archive_status"])
+  for (const folder of ["", ...emptiedFolders, "pg_wal/archive_status"])
     ensureFolder(join(data, folder), 0o700, confinement.uid);
 }
 
@@ -169,7 +148,7 @@ function canShare(confinement: Confinement, instance: Instance, copy: Copy): Pro
 async function fill(confinement: Confinement, { instance, options, whileCopied }: Cloning, copy: Copy) {
   const { data } = instanceFiles(instance.dir);
   return whileCopied(async () => {
-    const skipped = new Set([...leftOut.folders, ...leftOut.files]);
+    const skipped = new Set([...emptiedFolders, ...runningFiles, "recovery.signal"]);
     const names = readdirSync(data).filter((name) => !skipped.has(name));
     await copyFiles(confinement, { instance, copy, names, reflink: "auto", signal: options.signal });
   });

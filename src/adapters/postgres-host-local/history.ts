@@ -31,6 +31,7 @@ import { cloneInstance, discardClone } from "./clone.ts";
 import { discardRecovered, recover } from "./recover.ts";
 import type { HistoryPlace, Instance } from "./server.ts";
 import { keptLog } from "./settings.ts";
+import { emptiedFolders, runningFiles } from "./left-out.ts";
 
 /** The replication slot that keeps the log. Only a superuser can drop it. */
 const slot = "berth_history";
@@ -165,19 +166,10 @@ async function readSegment({ dir }: Instance, log: LogShape, end: number): Promi
   }
 }
 
-/** What a copy leaves out, as pg_basebackup does: the log and what the server makes anew. */
+/** Patterns of what a copy leaves out. */
 const leftOut = [
-  ...[
-    "pg_wal",
-    "pg_replslot",
-    "pg_dynshmem",
-    "pg_notify",
-    "pg_serial",
-    "pg_snapshots",
-    "pg_stat_tmp",
-    "pg_subtrans",
-  ].map((folder) => `./${folder}/*`),
-  ...["./postmaster.pid", "./postmaster.opts", "./backup_label", "./backup_label.old", "./backup_manifest"],
+  ...emptiedFolders.map((folder) => `./${folder}/*`),
+  ...runningFiles.map((file) => `./${file}`),
   ...["*/pgsql_tmp*", "*/pg_internal.init*"],
 ];
 
