@@ -8,9 +8,16 @@ import { zstdDecompressSync } from "node:zlib";
 import { setTimeout as sleep } from "node:timers/promises";
 import { missingPart } from "../../src/adapters/postgres-host-local/test-fixture.ts";
 import { runOk } from "../../src/kit/exec.ts";
-import { beginCopy, openChains, troubledDrills, unfinishedCopies } from "../../src/features/backups/backups.ts";
+import {
+  archiveFolder,
+  beginCopy,
+  openChains,
+  troubledDrills,
+  unfinishedCopies,
+} from "../../src/features/backups/backups.ts";
 import { applyArchiveRetention, deleteExpiredChains } from "../../src/reconcile/archives/archive-upkeep.ts";
 import { archivesTask } from "../../src/reconcile/archives/archives-task.ts";
+import { segmentName } from "../../src/ports/postgres-host.ts";
 import { startBackupPlatform, type BackupPlatform, type TestProject } from "../support/backups.ts";
 import { eventually } from "../support/eventually.ts";
 
@@ -45,12 +52,16 @@ describe("any moment of a database", { skip: missingPart }, () => {
   let running: BackupPlatform;
   let project: TestProject;
   let isAway = false;
+  let refusesCopies = false;
 
   before(async () => {
     running = await startBackupPlatform({
       storage: (disk) => ({
         ...disk,
-        put: (...args) => (isAway ? Promise.reject(new Error("the storage is away")) : disk.put(...args)),
+        put: (key, ...rest) =>
+          isAway || (refusesCopies && key.endsWith(".tar.zst"))
+            ? Promise.reject(new Error("the storage is away"))
+            : disk.put(key, ...rest),
       }),
     });
     await running.startTask(() => archivesTask(running.platform));
@@ -284,6 +295,24 @@ describe("any moment of a database", { skip: missingPart }, () => {
     await assert.rejects(readFile(join(running.backupsDir, storage_key)), { code: "ENOENT" });
   });
 
+  it("begins anew, with a gap by name, when its log becomes too long because no copy can be made", async () => {
+    refusesCopies = true;
+    const { db } = running.platform;
+    await db
+      .updateTable("archive_copy")
+      .set({ log_bytes: 1024 ** 3 })
+      .where("project_id", "=", project.id)
+      .execute();
+    await eventually(async () => {
+      await project.query("insert into notes (body) values ('without a copy')");
+      await store();
+      const chains = await db.selectFrom("archive_chain").select("end_reason").execute();
+      return chains.some(({ end_reason }) => /No copy of the database could be made/.test(end_reason ?? ""));
+    }, "the chain has ended");
+    assert.equal((await archive()).windows.length, 1, "what was stored before can still be restored");
+    refusesCopies = false;
+  });
+
   it("is kept no more once it is turned off, and what was kept stays", async () => {
     const before = await archive();
     const off = await running.call("PATCH", of("/database/archive"), { enabled: false });
@@ -302,6 +331,11 @@ describe("any moment of a database", { skip: missingPart }, () => {
   it("is gone with a purged project", async () => {
     const { db } = running.platform;
     await db.updateTable("project").set({ purged_at: new Date().toISOString() }).where("id", "=", project.id).execute();
+    const chain = await db.selectFrom("archive_chain").selectAll().orderBy("id", "desc").executeTakeFirstOrThrow();
+    const { stored_position: end, segment_bytes: size } = chain;
+    const folder = join(running.backupsDir, archiveFolder(chain));
+    // A platform that was restored does not know what was stored after its last backup.
+    for (const behind of [1, 2]) await writeFile(join(folder, `${segmentName(chain, end + behind * size)}.zst`), "log");
     await deleteExpiredChains(running.platform);
     assert.deepEqual(
       await readdir(join(running.backupsDir, "archive"), { recursive: true }).then((names) =>

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { ArchiveCopy, ArchiveChain } from "./archive-queries.ts";
-import { needsCopy, oldCopies, outsideText, recoveryOf, windowsOf } from "./archive-rules.ts";
+import { isOverlong, needsCopy, oldCopies, outsideText, recoveryOf, windowsOf } from "./archive-rules.ts";
 
 const day = 24 * 60 * 60_000;
 const noon = Date.parse("2026-01-20T12:00:00.000Z");
@@ -75,5 +75,15 @@ describe("the archive of a database", () => {
       outsideText(windowsOf(chains, bases)),
       `Only these moments can be restored: from ${at(9)} to ${at(5)}, and from ${at(4)} to ${at(0)}.`,
     );
+  });
+
+  it("ends while no copy can be made, so that its log does not grow for ever", () => {
+    const mib = 1024 ** 2;
+    const without = { first_position: 100 * mib, stored_position: 612 * mib };
+    assert.equal(isOverlong(without, [base("a", "one", null)]), false);
+    assert.equal(isOverlong({ ...without, stored_position: 613 * mib }, []), true);
+    const large = base("a", "one", at(1), { size_bytes: 64 * mib, log_bytes: 1024 * mib });
+    assert.equal(isOverlong(without, [large]), false);
+    assert.equal(isOverlong(without, [{ ...large, log_bytes: 1025 * mib }]), true);
   });
 });

@@ -67,6 +67,21 @@ export function needsCopy(bases: readonly ArchiveCopy[], now: Date): boolean {
   );
 }
 
+const patience = 8;
+
+/**
+ * Returns whether a chain has so much log since its newest copy that a restore would take too long, and that the log must not be kept for
+ * ever while no copy can be made.
+ */
+export function isOverlong(
+  chain: Pick<ArchiveChain, "first_position" | "stored_position">,
+  bases: readonly ArchiveCopy[],
+) {
+  const newest = bases.findLast(({ status }) => status === "completed");
+  const log_bytes = newest?.log_bytes ?? chain.stored_position - chain.first_position;
+  return log_bytes > patience * Math.max(2 * (newest?.size_bytes ?? 0), leastLogBytes);
+}
+
 interface Keeping {
   readonly days: number;
   readonly limitBytes: number;

@@ -63,7 +63,15 @@ export {
   type ArchiveCopy,
   type ArchiveChain,
 } from "./archive-queries.ts";
-export { needsCopy, oldCopies, outsideText, recoveryOf, windowsOf, type Recovery } from "./archive-rules.ts";
+export {
+  isOverlong,
+  needsCopy,
+  oldCopies,
+  outsideText,
+  recoveryOf,
+  windowsOf,
+  type Recovery,
+} from "./archive-rules.ts";
 export { ownServer } from "./archive.ts";
 export { deleteOldDrills, drillStates, endDrill, failDrill, troubledDrills, type Evidence } from "./drills.ts";
 export { ArchiveDamaged } from "../../ports/storage.ts";

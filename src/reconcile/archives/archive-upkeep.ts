@@ -21,7 +21,7 @@ import {
 import { specOf, type DatabaseRow } from "../../features/database/database.ts";
 import { diskUseOf } from "../../features/disk/disk.ts";
 import { segmentName, type CopySummary, type DatabaseHistory } from "../../ports/postgres-host.ts";
-import type { Storage } from "../../ports/storage.ts";
+import { StorageMissing, type Storage } from "../../ports/storage.ts";
 import type { Platform } from "../platform.ts";
 import { forgetNewest, newestOf, noteNewest } from "./stored-log.ts";
 
@@ -98,8 +98,7 @@ async function dropLog(
   { db, chain, before }: Pick<Platform, "db"> & { chain: ArchiveChain; before: number },
 ): Promise<void> {
   const { first_position: first, segment_bytes: size } = chain;
-  for (let at = first; at + size <= before; at += size)
-    await storage.delete(`${archiveFolder(chain)}/${segmentName(chain, at)}.zst`);
+  for (let at = first; at + size <= before; at += size) await storage.delete(logKey(chain, at));
   await shortenChain(db, chain.id, before - (before % size));
 }
 
@@ -111,8 +110,33 @@ export async function deleteExpiredChains(platform: Platform): Promise<void> {
     const storage = ports.storages.named[chain.storage];
     if (storage === undefined) continue;
     for (const { storage_key } of await copiesOf(db, [chain])) await storage.delete(storage_key);
-    await dropLog(storage, { db, chain, before: chain.stored_position + chain.segment_bytes });
-    if ((await newestOf(storage, chain))?.chain.id === chain.id) await forgetNewest(storage, chain);
+    await dropLog(storage, { db, chain, before: await endOfLog(storage, chain) });
+    const newest = await newestOf(storage, chain);
+    if (newest?.chain.id === chain.id) {
+      await storage.delete(newest.base.storage_key);
+      await forgetNewest(storage, chain);
+    }
     await deleteChain(db, chain.id);
   }
 }
+
+/** Returns where a chain's stored log ends: behind what its row says, if a platform was restored whose last backup is older. */
+async function endOfLog(storage: Storage, chain: ArchiveChain): Promise<number> {
+  const { stored_position: known, segment_bytes: size } = chain;
+  let end = known - (known % size) + size;
+  while (await isStored(storage, logKey(chain, end))) end += size;
+  return end;
+}
+
+async function isStored(storage: Storage, key: string): Promise<boolean> {
+  try {
+    (await storage.open(key)).destroy();
+    return true;
+  } catch (error) {
+    if (error instanceof ArchiveDamaged) return true;
+    if (error instanceof StorageMissing) return false;
+    throw error;
+  }
+}
+
+const logKey = (chain: ArchiveChain, at: number) => `${archiveFolder(chain)}/${segmentName(chain, at)}.zst`;

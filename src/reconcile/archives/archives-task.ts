@@ -2,6 +2,7 @@ import {
   confirmChains,
   copiesOf,
   deleteOldDrills,
+  isOverlong,
   needsCopy,
   openChains,
   ownServer,
@@ -72,6 +73,8 @@ export function archivesTask(platform: Platform): Task {
 interface Copier {
   start(row: DatabaseRow, chain: ArchiveChain, history: DatabaseHistory, signal: AbortSignal): void;
   hasFailed(id: string): boolean;
+  /** Its copy has failed, and is not tried again yet. */
+  isResting(id: string): boolean;
   settle(): Promise<void>;
 }
 
@@ -94,10 +97,11 @@ function createCopier(platform: Platform): Copier {
       await setArchiveProblem(db, row.id, wordsFor(error)).catch(() => {});
     }
   };
+  const isResting = (id: string) => performance.now() - (failedMs.get(id) ?? -Infinity) < copyAgainMs;
   return {
+    isResting,
     start(row, chain, history, signal) {
-      const isResting = performance.now() - (failedMs.get(row.id) ?? -Infinity) < copyAgainMs;
-      if (copying === undefined && !isResting)
+      if (copying === undefined && !isResting(row.id))
         copying = copy(row, chain, history, signal).finally(() => (copying = undefined));
     },
     hasFailed: (id) => failedMs.has(id),
@@ -129,8 +133,11 @@ async function archive(platform: Platform, row: DatabaseRow, by: Archiving): Pro
     const { chain, until, isIdle } = await storeLog(platform, row, history);
     // Nothing has changed for an idle database, unless its copy could not be made.
     const isSettled = isIdle && by.settled.has(row.id);
-    const needs = !isSettled && needsCopy(await copiesOf(db, [chain]), clock.now());
+    const copies = isSettled ? [] : await copiesOf(db, [chain]);
+    const needs = !isSettled && needsCopy(copies, clock.now());
     by.settled[needs ? "delete" : "add"](row.id);
+    if (needs && by.copier.isResting(row.id) && isOverlong(chain, copies))
+      await endOpenChain(db, chain, "No copy of the database could be made, and its log had become too long.");
     if (needs) by.copier.start(row, chain, history, by.signal);
     if (row.archive_problem !== null && !by.copier.hasFailed(row.id)) await setArchiveProblem(db, row.id, null);
     return isIdle ? { id: chain.id, until } : undefined;
