@@ -653,8 +653,12 @@ CREATE TABLE public.project (
     storage boolean DEFAULT true NOT NULL,
     backups_limit_bytes bigint,
     start_seconds integer,
+    sleep_after_minutes integer,
+    sleep text,
+    sleep_at timestamp with time zone,
     CONSTRAINT project_port_check CHECK (((port >= 1) AND (port <= 65535))),
     CONSTRAINT project_replicas_check CHECK (((replicas >= 1) AND (replicas <= 8))),
+    CONSTRAINT project_sleep_check CHECK ((sleep = ANY (ARRAY['asleep'::text, 'waking'::text]))),
     CONSTRAINT project_start_seconds_check CHECK (((start_seconds >= 1) AND (start_seconds <= 900)))
 );
 
@@ -1796,7 +1800,7 @@ CREATE TRIGGER route_changed AFTER UPDATE OF suspended_at ON public.organization
 
 CREATE TRIGGER route_changed AFTER INSERT OR DELETE OR UPDATE ON public.process_setting FOR EACH ROW EXECUTE FUNCTION public.route_of_domain_changed();
 
-CREATE TRIGGER route_changed AFTER INSERT OR DELETE OR UPDATE OF hostname, replicas, deleted_at, purged_at, maintenance_since, maintenance_message ON public.project FOR EACH ROW EXECUTE FUNCTION public.route_of_project_changed();
+CREATE TRIGGER route_changed AFTER INSERT OR DELETE OR UPDATE OF hostname, replicas, deleted_at, purged_at, maintenance_since, maintenance_message, sleep ON public.project FOR EACH ROW EXECUTE FUNCTION public.route_of_project_changed();
 
 CREATE TRIGGER route_changed AFTER INSERT OR DELETE OR UPDATE OF state, attempt, ready_attempt, host, port ON public.replica FOR EACH ROW EXECUTE FUNCTION public.route_of_replica_changed();
 

@@ -9,7 +9,7 @@ const healthStates = [
   "degraded",
   "crashing",
   "down",
-  /** All its process types are scaled to 0. */
+  /** All its process types are scaled to 0, or it sleeps until a request comes. */
   "asleep",
   "maintenance",
 ] as const;

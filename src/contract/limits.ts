@@ -35,6 +35,7 @@ export const limits = {
   domains_per_project: 100,
   replicas: 8,
   start_seconds: 900,
+  sleep_minutes: 1440,
   process_types: 16,
   earlier_names_per_project: 5,
   earlier_name_days: 30,

@@ -21,6 +21,8 @@ export const project = z.object({
   /** How long a deployment may take until it is healthy. Null: the image's own start period, or the platform's default if that is longer. */
   start_seconds: z.number().int().nullable(),
   replicas: z.number().int(),
+  /** Minutes without a request after which it sleeps; the next request waits until it has started. Null: it never sleeps. */
+  sleep_after_minutes: z.number().int().nullable(),
   /** Whether it has a storage folder that outlives deployments and binds its replicas to one machine. */
   storage: z.boolean(),
   /** When maintenance mode was switched on, and the page's text (null: the default text). Null: requests go to the application. */
@@ -90,6 +92,8 @@ export const rows = [
       port: port.optional(),
       health_path: healthPath.optional(),
       start_seconds: z.number().int().min(1).max(limits.start_seconds).nullable().optional(),
+      /** Applies at once. A project with background processes or cron jobs stays awake. */
+      sleep_after_minutes: z.number().int().min(1).max(limits.sleep_minutes).nullable().optional(),
       root: rootFolder.nullable().optional(),
       watch: watchedPaths.nullable().optional(),
       /** False: replicas get no storage folder, so a swarm can run them on any machine. */
@@ -98,7 +102,7 @@ export const rows = [
     result: project,
     activity: "project.settings_changed",
     summary:
-      "Change port, health path, start time, root folder, watched paths and storage for the next deploy; null resets a value",
+      "Change port, health path, start time, root folder, watched paths and storage for the next deploy, and when it sleeps; null resets a value",
   }),
   row({
     ...ofProject,

@@ -35,6 +35,7 @@ export function noEdge(): Edge {
     kind: "haproxy",
     openRequests: async () => new Map(),
     measure: async () => [],
+    wakeBy: async () => {},
     entrance: async () => null,
     observe: async () => noEdgeStatus,
     stop: async () => {},

@@ -37,6 +37,7 @@ import { releasesTask } from "../reconcile/releases/releases-task.ts";
 import { repositoriesTask } from "../reconcile/repositories/repositories-task.ts";
 import { retentionTask } from "../reconcile/retention/retention-task.ts";
 import { runsTask } from "../reconcile/runs/runs-task.ts";
+import { sleepTask } from "../reconcile/sleep/sleep-task.ts";
 import { webhooksTask } from "../reconcile/webhooks/webhooks-task.ts";
 import type { Role } from "./roles.ts";
 
@@ -53,7 +54,9 @@ export function createReconcilers(platform: Platform, { roles, git, self }: Reco
     tasks: [
       presenceTask(platform, self),
       ...(has("git") ? tasksOfPrimary(platform, wake) : []),
-      ...(has("edge") ? [edgeTask(platform), pageProbesTask(platform)] : [httpsNamesTask(platform)]),
+      ...(has("edge")
+        ? [edgeTask(platform), pageProbesTask(platform), sleepTask(platform)]
+        : [httpsNamesTask(platform)]),
       ...(has("git") || has("edge") ? [metricsTask(platform)] : []),
       ...(has("reconcile") ? sharedTasks(platform, wake) : []),
       monitorsTask(platform, { roles, tasks: () => driver.status(), git }),

@@ -35,6 +35,12 @@ export const pages = {
     text: "The application has no running instance: it is starting, or it has ended. Try again in a few seconds.",
     retryAfterS: 5,
   },
+  asleep: {
+    status: 503,
+    title: "Application asleep",
+    text: "The application was asleep and did not start in time. Try again in a few seconds.",
+    retryAfterS: 5,
+  },
   app_unreachable: {
     status: 502,
     title: "Application unreachable",

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { connect } from "node:net";
 import { after, describe, test } from "node:test";
+import { sleeping } from "./edge-asleep.suite.ts";
 import { counting } from "./edge-counting.suite.ts";
 import { framing } from "./edge-framing.suite.ts";
 import { hostility } from "./edge-hostile.suite.ts";
@@ -36,6 +37,7 @@ export function edgeSuite(
       refusals,
       framing,
       counting,
+      sleeping,
       hostile,
       ending,
     ];

@@ -23,6 +23,11 @@ export interface Edge {
    */
   measure(): Promise<readonly EdgeUsage[]>;
   /**
+   * Calls `wake` with a project's id when one of its routes that are `asleep` gets a request. The edge holds such requests until the route
+   * serves, and answers them with a page after 30 s, or when `wake` has settled and the route is still asleep.
+   */
+  wakeBy(wake: (projectId: string) => Promise<void>): Promise<void>;
+  /**
    * Returns where the platform sends its own requests to an application's page, which are not counted as traffic. Null while the edge is
    * not running.
    */
@@ -72,9 +77,9 @@ export type RouteHttps = "off" | "on" | "redirect";
 
 /**
  * `serving` forwards requests. All other states answer with a page: 404 when nothing is deployed yet; 503 with `no-store` when deleted,
- * suspended or in maintenance. `maintenance` responses are not counted, because they say nothing about the application.
+ * suspended, asleep or in maintenance. `maintenance` responses are not counted, because they say nothing about the application.
  */
-export type RouteState = "serving" | "empty" | "deleted" | "suspended" | "maintenance";
+export type RouteState = "serving" | "empty" | "deleted" | "suspended" | "maintenance" | "asleep";
 
 export interface Target {
   readonly host: string;

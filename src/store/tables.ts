@@ -603,6 +603,9 @@ export interface Tables {
     storage: Generated<boolean>;
     backups_limit_bytes: number | null;
     start_seconds: number | null;
+    sleep_after_minutes: number | null;
+    sleep: "asleep" | "waking" | null;
+    sleep_at: Timestamp | null;
   };
   project_database: {
     id: string;

@@ -20,6 +20,7 @@ export function sampleProject(more: Partial<Result<"projects.get">> = {}): Resul
     watch: null,
     health_path: null,
     start_seconds: null,
+    sleep_after_minutes: null,
     storage: true,
     replicas: 1,
     maintenance: null,

@@ -99,6 +99,7 @@ export function edgeDouble(given: Partial<Edge> = {}): Edge {
     applyCertificates: done,
     openRequests: async () => new Map(),
     measure: async () => [],
+    wakeBy: done,
     entrance: async () => null,
     observe: async () => ({
       ...{ running: true, listen: "127.0.0.1:1", listen_tls: null, detail: "" },

@@ -18,6 +18,7 @@ import {
 } from "./haproxy-settings.ts";
 import { accept, typesMap } from "./page-files.ts";
 import { countingRules } from "./usage.ts";
+import { wakeSocket } from "./wake-socket.ts";
 
 type Listener = "plain" | "tls";
 
@@ -31,6 +32,7 @@ export function frontend(kind: Listener, settings: HaproxySettings): string {
     ...counting(settings),
     ...checks(settings),
     ...(kind === "plain" ? redirect(settings) : []),
+    ...waking(settings),
     ...forwarding(kind, settings),
     ...answering(kind),
     ...[isChunked, isUnstatedInHttp2].map(
@@ -167,6 +169,15 @@ function isHttps(flag: "R" | "P"): string {
 /** Returns a condition: responses carry HSTS (H), or the route leads to the control plane (C). */
 function hasFlag(flag: "H" | "C"): string {
   return `{ var(txn.route),bytes(${flag === "H" ? 2 : 3},1) -m str ${flag} }`;
+}
+
+/** Holds requests to an application that is asleep, and looks up the route again. The platform's own requests wake nothing. */
+function waking(settings: HaproxySettings): string[] {
+  const isAsleep = `{ var(txn.route) -m end /asleep } !${isOwn(settings)}`;
+  return [
+    `http-request lua.wake ${settings.run_dir}/${wakeSocket} if ${isAsleep}`,
+    `http-request set-var(txn.route) ${lookUp} if ${isAsleep}`,
+  ];
 }
 
 function isOwn({ probe_key }: HaproxySettings): string {

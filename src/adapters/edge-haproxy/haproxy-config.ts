@@ -76,6 +76,7 @@ function globals({ run_dir, drain_limit_ms }: HaproxySettings): string {
     "tune.runqueue-depth 16",
     "tune.maxpollevents 16",
     "lua-load drop-named-fields.lua",
+    "lua-load wake.lua",
     // Loaded after the parsing, when relative names start elsewhere.
     `lua-load-per-thread ${run_dir}/limit-body.lua`,
     "ssl-default-bind-options ssl-min-ver TLSv1.2",

@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { mkdirSync } from "node:fs";
+import type { Server } from "node:net";
 import { join } from "node:path";
 import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
 import { ProcessWatch } from "../../kit/process-watch.ts";
 import { identify, isAlive } from "../../kit/processes.ts";
-import { runFolder } from "../../kit/run-folder.ts";
 import { keptText, readJson, replaceFile } from "../../kit/whole-file.ts";
 import type {
   CertificateTable,
@@ -22,9 +22,10 @@ import {
   readLoadedCertificates,
   type CertificateFile,
 } from "./certificates.ts";
+import { prepareHaproxy } from "./prepare-haproxy.ts";
 import { statusValue } from "./haproxy-answers.ts";
 import type { HaproxyEdgeOptions } from "./haproxy-edge-options.ts";
-import { haproxyLog, HaproxyProcess, type HaproxyRecord } from "./haproxy-process.ts";
+import { haproxyLog, type HaproxyProcess, type HaproxyRecord } from "./haproxy-process.ts";
 import { bracketed, certificateList, hostMap, probeHeader, usageTable } from "./haproxy-settings.ts";
 import {
   backendsOf,
@@ -39,7 +40,6 @@ import {
   type RoutePool,
 } from "./route-pool.ts";
 import { changeHaproxy } from "./runtime-socket.ts";
-import { keptPort } from "./kept-port.ts";
 import { UsageBook } from "./usage-book.ts";
 import { readUsage } from "./usage.ts";
 import { askWorker, connectionsOf, openRequestsOf, poolOf, type Worker } from "./workers.ts";
@@ -74,6 +74,7 @@ class ControlledHaproxy implements HaproxyEdge {
   readonly #exclusive = createKeyedMutex();
   readonly #watch: ProcessWatch;
   #current: HaproxyRecord | undefined;
+  #wakes: Server | undefined;
 
   constructor(options: HaproxyEdgeOptions) {
     this.#options = options;
@@ -170,6 +171,12 @@ class ControlledHaproxy implements HaproxyEdge {
     return this.#usage.show();
   }
 
+  async wakeBy(wake: (projectId: string) => Promise<void>): Promise<void> {
+    const haproxy = await this.#haproxy();
+    this.#wakes?.close();
+    this.#wakes = haproxy.listenForWakes(wake);
+  }
+
   async entrance(): Promise<EdgeEntrance | null> {
     const haproxy = await this.#haproxy();
     if (haproxy.current() === undefined) return null;
@@ -220,6 +227,7 @@ class ControlledHaproxy implements HaproxyEdge {
   detach(): void {
     if (this.#saving !== undefined) this.#save();
     this.#watch.stop();
+    this.#wakes?.close();
   }
 
   /** Adopts the running HAProxy, or starts one, and updates every worker to this table. */
@@ -341,26 +349,7 @@ class ControlledHaproxy implements HaproxyEdge {
   }
 
   #haproxy(): Promise<HaproxyProcess> {
-    return (this.#process ??= this.#prepare());
-  }
-
-  async #prepare(): Promise<HaproxyProcess> {
-    const { stateDir, haproxyBin, setpriv, uid, log, listenHost, listenPort, listenTlsPort } = this.#options;
-    const settings = {
-      listen_host: listenHost,
-      listen_port: listenPort === 0 ? await keptPort(stateDir, "port", listenHost) : listenPort,
-      listen_tls_port: listenTlsPort === 0 ? await keptPort(stateDir, "tls-port", listenHost) : listenTlsPort,
-      // The parent folder belongs to root; this one belongs to HAProxy's user.
-      run_dir: join(runFolder(stateDir), "haproxy"),
-      upstream_timeout_ms: this.#options.upstreamTimeoutMs ?? 300_000,
-      busy_above_per_second: this.#options.busyAbovePerSecond ?? 100,
-      drain_limit_ms: this.#options.drainLimitMs ?? 3_600_000,
-      max_body_bytes: this.#options.maxBodyBytes ?? 0,
-      ...{ probe_key: this.#probeKey, trusted_proxies: this.#options.trustedProxies ?? [] },
-    };
-    const isRoot = process.getuid?.() === 0;
-    const programs = { haproxy: haproxyBin, setpriv: setpriv ?? null, uid: isRoot ? (uid ?? null) : null };
-    return new HaproxyProcess(settings, programs, stateDir, log);
+    return (this.#process ??= prepareHaproxy(this.#options, this.#probeKey));
   }
 
   async #restart(): Promise<void> {

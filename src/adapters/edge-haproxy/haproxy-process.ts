@@ -9,6 +9,7 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
+import type { Server } from "node:net";
 import { dirname, join } from "node:path";
 import { awaitAnswer, readThreads } from "../../kit/await-answer.ts";
 import { run, startDetached } from "../../kit/exec.ts";
@@ -24,6 +25,7 @@ import { adminSocket, hostMap, masterSocket, type HaproxySettings } from "./hapr
 import { pageFiles } from "./page-files.ts";
 import { emptyPool, hostMapText, type RoutePool } from "./route-pool.ts";
 import { callHaproxy } from "./runtime-socket.ts";
+import { listenForWakes, wakeSocket } from "./wake-socket.ts";
 import { connectionsOf, type Worker } from "./workers.ts";
 
 /** Identifies the running HAProxy: its master process and its configuration. */
@@ -268,10 +270,15 @@ export class HaproxyProcess {
   #writeFiles(pool: RoutePool): void {
     this.#ensureFolder(this.settings.run_dir);
     for (const [name, text] of pageFiles()) this.write(name, text);
-    for (const script of ["drop-named-fields.lua", "limit-body.lua"])
+    for (const script of ["drop-named-fields.lua", "limit-body.lua", "wake.lua"])
       this.write(script, readFileSync(join(import.meta.dirname, script), "utf8"));
     this.write(hostMap, hostMapText(pool));
     this.write("haproxy.cfg", haproxyConfig(this.settings, pool));
+  }
+
+  listenForWakes(wake: (projectId: string) => Promise<void>): Server {
+    this.#ensureFolder(this.settings.run_dir);
+    return listenForWakes(this.path(wakeSocket), this.#programs.uid, wake);
   }
 
   #ensureFolder(path: string): void {

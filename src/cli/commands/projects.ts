@@ -77,6 +77,10 @@ function describe(project: Project, paint: Paint): string {
     ["port", String(project.port ?? "standard")],
     ["health path", project.health_path ?? "none"],
     ["start", project.start_seconds === null ? null : `at most ${project.start_seconds} s`],
+    [
+      "sleeps after",
+      project.sleep_after_minutes === null ? null : `${project.sleep_after_minutes} min without a request`,
+    ],
     ["root folder", project.root],
     ["watched", project.watch?.join(", ") ?? null],
     ...(project.storage ? [] : [["storage", "off: replicas run on any machine"] as const]),
@@ -106,15 +110,21 @@ function addSettings(projects: Command, ctx: CliContext): void {
     "berth projects settings --health-path none",
     "berth projects settings --root apps/web --watch 'apps/web/**' 'shared/**'",
     "berth projects settings --storage off",
+    "berth projects settings --sleep-after 30    # minutes without a request; the next one starts it again",
   ];
   addCommand(projects, {
     usage: "settings [slug]",
-    summary: "Change port, health path, root folder, watched paths and storage from the next deploy on",
+    summary:
+      "Change port, health path, root folder, watched paths and storage from the next deploy on, and when it sleeps",
     examples,
   })
     .option("--port <port>", "the port the application listens on, or `none` for the standard one")
     .option("--health-path <path>", "the path of the health check, or `none`")
     .option("--start-seconds <seconds>", "how long a start may take until it is healthy, or `none`")
+    .option(
+      "--sleep-after <minutes>",
+      "stop it after this long without a request, or `none`; workers and cron jobs keep it awake",
+    )
     .option("--root <folder>", "the folder of the repository to build, or `none` for the one in berth.json")
     .option(
       "--watch <patterns...>",
@@ -127,10 +137,10 @@ function addSettings(projects: Command, ctx: CliContext): void {
       ).choices(["on", "off"]),
     )
     .action(async (given: string | undefined, options: SettingsOptions) => {
-      const { port, healthPath, startSeconds, root, watch, storage } = options;
-      if ([port, healthPath, startSeconds, root, watch, storage].every((option) => option === undefined))
+      const { port, healthPath, startSeconds, sleepAfter, root, watch, storage } = options;
+      if ([port, healthPath, startSeconds, sleepAfter, root, watch, storage].every((option) => option === undefined))
         throw usageError(
-          "Nothing to change: give --port, --health-path, --start-seconds, --root, --watch or --storage.",
+          "Nothing to change: give --port, --health-path, --start-seconds, --sleep-after, --root, --watch or --storage.",
           "`berth projects show` shows the settings.",
         );
       const slug = await currentProject(ctx, given);
@@ -138,13 +148,15 @@ function addSettings(projects: Command, ctx: CliContext): void {
         ...portSetting(port),
         ...healthSetting(healthPath),
         ...startSetting(startSeconds),
+        ...sleepSetting(sleepAfter),
         ...sourceSettings(root, watch),
         ...storageSetting(storage),
       };
       const client = await ctx.client();
       const project = await client.call("projects.settings", { params: { slug }, body });
       ctx.output.result(project, (paint) => describe(project, paint));
-      ctx.output.note(() => "This applies from the next deploy.");
+      if (Object.keys(body).some((name) => name !== "sleep_after_minutes"))
+        ctx.output.note(() => "This applies from the next deploy.");
     });
 }
 
@@ -152,6 +164,7 @@ interface SettingsOptions {
   readonly port?: string;
   readonly healthPath?: string;
   readonly startSeconds?: string;
+  readonly sleepAfter?: string;
   readonly root?: string;
   readonly watch?: string[];
   readonly storage?: string;
@@ -160,6 +173,11 @@ interface SettingsOptions {
 function startSetting(given: string | undefined): { start_seconds?: number | null } {
   if (given === undefined || given === "none") return given === undefined ? {} : { start_seconds: null };
   return { start_seconds: wholeNumber(given, "--start-seconds", { least: 1, most: limits.start_seconds }) };
+}
+
+function sleepSetting(given: string | undefined): { sleep_after_minutes?: number | null } {
+  if (given === undefined || given === "none") return given === undefined ? {} : { sleep_after_minutes: null };
+  return { sleep_after_minutes: wholeNumber(given, "--sleep-after", { least: 1, most: limits.sleep_minutes }) };
 }
 
 function storageSetting(given: string | undefined) {

@@ -228,6 +228,7 @@ export async function setActive(tx: Tx, deployment: TakenDeployment): Promise<vo
   });
   await changeProject(tx, deployment, {
     updated_at: sql`now()`,
+    sleep: null,
     deploy_branch: sql`coalesce(deploy_branch, ${branch})`,
   });
 }

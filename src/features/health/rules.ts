@@ -31,6 +31,16 @@ const inMaintenance: Rule = ({ slug, maintenance_since: since }) =>
         next: step("Switch it off when the work is done.", call("projects.maintenance", { slug })),
       };
 
+const sleeping: Rule = (facts, now) => {
+  const { sleep, sleep_at: since, ready: up } = facts;
+  if (sleep === null || up > 0) return undefined;
+  const how =
+    sleep === "waking"
+      ? { code: "waking", sentence: "It was asleep, and starts because a request came." }
+      : { code: "asleep", sentence: "It sleeps because no request came; the next one waits until it has started." };
+  return deploying(facts, now) ?? { state: "asleep", ...how, since, next: null };
+};
+
 const recentMs = 5 * 60_000;
 const isRecent = (at: string, now: Date) => now.getTime() - Date.parse(at) < recentMs;
 
@@ -158,7 +168,17 @@ const good: Rule = ({ active, wanted, ready: up }) =>
         sentence: `Deployment #${active} serves: ${up} of ${counted(wanted, "replica")} ready.`,
       };
 
-const rules: readonly Rule[] = [inMaintenance, crashing, down, badTraffic, degraded, deploying, without, good];
+const rules: readonly Rule[] = [
+  inMaintenance,
+  sleeping,
+  crashing,
+  down,
+  badTraffic,
+  degraded,
+  deploying,
+  without,
+  good,
+];
 
 const ready = ({ ready: up, wanted }: HealthFacts) => ({ ready: up, wanted });
 

@@ -22,7 +22,7 @@ export async function claimDuePageProbes(
     update page_look l set next_at = now() + make_interval(secs => ${options.everySeconds} * (0.9 + 0.2 * random()))
     from due join project p on p.id = due.project_id join organization o on o.id = p.org_id
     where l.project_id = due.project_id
-    returning l.org_id, l.project_id, p.hostname, p.deleted_at is null and p.maintenance_since is null and o.suspended_at is null
+    returning l.org_id, l.project_id, p.hostname, p.deleted_at is null and p.maintenance_since is null and p.sleep is null and o.suspended_at is null
       and exists (select 1 from deployment d where d.project_id = p.id and d.status = 'active') as serves`.execute(db);
   return rows.filter((row) => row.serves);
 }

@@ -16,6 +16,7 @@ const columns = [
   "project.port",
   "project.health_path",
   "project.start_seconds",
+  "project.sleep_after_minutes",
   "project.root",
   "project.watch",
   "project.replicas",
@@ -56,7 +57,7 @@ export interface ShownProject extends Omit<ProjectRow, "org_id" | "number" | "pu
 
 // Plain SQL, because these are the most frequent queries: measured, building the text for each call costs a sixth of a request.
 const shown = `
-  select p.id, p.slug, p.name, p.hostname, p.port, p.health_path, p.start_seconds, p.root, p.watch, p.replicas, p.storage, p.maintenance_since, p.maintenance_message, p.deploy_branch, p.created_at, p.updated_at, p.deleted_at,
+  select p.id, p.slug, p.name, p.hostname, p.port, p.health_path, p.start_seconds, p.sleep_after_minutes, p.root, p.watch, p.replicas, p.storage, p.maintenance_since, p.maintenance_message, p.deploy_branch, p.created_at, p.updated_at, p.deleted_at,
     d.id as active_id, d.number as active_number, d.status as active_status, d.commit as active_commit, d.activated_at as active_activated_at,
     case when d.trigger not in ('push', 'upload', 'follow') then (select x.commit from deployment x join build b on b.id = x.build_id
       where x.project_id = p.id and x.trigger in ('push', 'upload', 'follow') and x.activated_at is not null and b.branch = coalesce(p.deploy_branch, 'main')
@@ -245,6 +246,7 @@ export interface ProjectSettings {
   readonly port?: number | null;
   readonly health_path?: string | null;
   readonly start_seconds?: number | null;
+  readonly sleep_after_minutes?: number | null;
   readonly root?: string | null;
   readonly watch?: string[] | null;
   readonly storage?: boolean;

@@ -29,7 +29,7 @@ export async function releasedReplicas(db: Db, deploymentId: string) {
 export interface WorkloadRow
   extends
     Columns<"deployment", "org_id" | "project_id" | "number" | "health_path">,
-    Columns<"project", "slug" | "hostname" | "replicas" | "deleted_at"> {
+    Columns<"project", "slug" | "hostname" | "replicas" | "deleted_at" | "sleep"> {
   /** Its name in the runtime; see `workloadId`. */
   readonly id: string;
   readonly deployment_id: string;
@@ -84,12 +84,12 @@ export async function changedWorkloads(db: Db, machine: string, asked: Asked): P
         offset 0) wanted
       cross join lateral (
         select case when t.process = 'web' then d.id else d.id || '.' || t.process end as id, d.id as deployment_id, t.process,
-          d.org_id, d.project_id, d.number, d.status, d.health_path, p.slug, p.hostname, t.replicas, t.restart_at, p.deleted_at, o.suspended_at,
+          d.org_id, d.project_id, d.number, d.status, d.health_path, p.slug, p.hostname, t.replicas, t.restart_at, p.deleted_at, p.sleep, o.suspended_at,
           not t.overlap and d.status = 'active' and exists (select from deployment n
             where n.project_id = d.project_id and n.status = 'starting' and n.taking_over) as yields,
           not t.overlap and exists (select from replica r where r.project_id = d.project_id and r.state <> 'stopped'
             and r.process = t.process and r.deployment_id <> d.id) as waits,
-          coalesce(d.retired_at, p.deleted_at, o.suspended_at, case when d.status = 'active' then p.updated_at end) as ending_since,
+          coalesce(d.retired_at, p.deleted_at, o.suspended_at, case when p.sleep = 'asleep' then p.sleep_at end, case when d.status = 'active' then p.updated_at end) as ending_since,
           coalesce((select json_agg(to_json(r) order by r.ordinal) from replica r
             where r.deployment_id = d.id and r.process = t.process and (r.machine is null or r.machine = ${machine})), '[]') as replica_rows
         from deployment d join deployment_process t on t.deployment_id = d.id

@@ -55,6 +55,18 @@ test("requests go to a new deployment once its switch has begun, and not before"
   assert.deepEqual(await route(), ["serving", 7]);
 });
 
+test("a project that falls asleep serves until its replicas are stopped, and again as soon as one is ready", async () => {
+  const { change, route } = await servingProject();
+  await change({ sleep: "asleep", replicas: 1 });
+  assert.deepEqual(await route(), ["serving", 1]);
+  await change({ replicas: 0 });
+  assert.deepEqual(await route(), ["asleep"]);
+  await change({ sleep: "waking" });
+  assert.deepEqual(await route(), ["asleep"]);
+  await change({ replicas: 1 });
+  assert.deepEqual(await route(), ["serving", 1]);
+});
+
 test("a project in maintenance, deleted or of a suspended organization has no target, and the last reason is shown", async () => {
   const { org, change, route } = await servingProject();
   await change({ maintenance_since: new Date() });

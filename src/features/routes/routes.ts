@@ -34,14 +34,14 @@ export async function changedRoutes(db: Db, since: string | null): Promise<Route
       select c.project_id, p.hostname,
         case when p.suspended_at is not null then 'suspended' when p.deleted_at is not null then 'deleted'
           when p.maintenance_since is not null then 'maintenance'
-          when p.deployment_id is null then 'empty' else 'serving' end as state, p.maintenance_message,
+          when p.deployment_id is null then 'empty' when p.sleep is not null then 'asleep' else 'serving' end as state, p.maintenance_message,
         (select jsonb_agg(m.hostname order by m.hostname) from (
           select hostname from domain where project_id = c.project_id and verified_at is not null
           union all select hostname from earlier_name where project_id = c.project_id) m where p.hostname is not null) as domains,
         (select jsonb_agg(jsonb_build_object('host', r.host, 'port', r.port) order by r.ordinal) from replica r
           where r.deployment_id = p.deployment_id and r.process = 'web' and r.state = 'running' and r.ready_attempt = r.attempt and r.ordinal < p.replicas) as targets
       from changed c left join lateral (
-        select p.hostname, p.deleted_at, p.replicas, p.maintenance_since, p.maintenance_message, o.suspended_at, coalesce(
+        select p.hostname, p.deleted_at, p.replicas, p.maintenance_since, p.maintenance_message, p.sleep, o.suspended_at, coalesce(
           (select w.id from deployment w where w.project_id = p.id and w.status = 'starting' and w.switching),
           (select a.id from deployment a where a.project_id = p.id and a.status = 'active')) as deployment_id
         from project p join organization o on o.id = p.org_id
@@ -65,7 +65,9 @@ interface RouteRow {
   readonly targets: Route["targets"] | null;
 }
 
-function routesOf({ project_id, hostname, state, domains, ...row }: RouteRow): ProjectRoutes {
+function routesOf({ project_id, hostname, domains, ...row }: RouteRow): ProjectRoutes {
+  // Until the replicas are stopped, and as soon as one is ready again.
+  const state = row.state === "asleep" && row.targets !== null ? "serving" : row.state;
   const hostnames = hostname === null ? [] : [hostname, ...(domains ?? [])];
   const notice = state === "maintenance" && row.maintenance_message !== null ? { notice: row.maintenance_message } : {};
   const rest = { project_id, state, targets: state === "serving" ? (row.targets ?? []) : [], hsts: false, ...notice };

@@ -4,10 +4,14 @@ import type { ReplicaRow } from "../../features/replicas/replicas.ts";
 import type { Instance } from "../../ports/runtime.ts";
 import { crashOf, desiredReplicas, isForGood, nextAction, replicaToRestart } from "./apps-rules.ts";
 
-const state = (status: string, more: { deleted_at?: string; suspended_at?: string } = {}) => ({
+const state = (
+  status: string,
+  more: { deleted_at?: string; suspended_at?: string; sleep?: "asleep" | "waking" } = {},
+) => ({
   status,
   deleted_at: more.deleted_at ?? null,
   suspended_at: more.suspended_at ?? null,
+  sleep: more.sleep ?? null,
 });
 
 test("only what a deployment can not come back from is for good: a deletion and a suspension may be taken back", () => {
@@ -48,6 +52,8 @@ test("an active deployment serves, one on its way is the releases task's, nothin
   assert.equal(desired("active"), 2);
   assert.equal(desired("active", { deleted_at: now.toISOString() }), 0);
   assert.equal(desired("active", { suspended_at: now.toISOString() }), 0);
+  assert.equal(desired("active", { sleep: "asleep" }), 0);
+  assert.equal(desired("active", { sleep: "waking" }), 2);
   for (const status of ["retired", "failed", "superseded"]) assert.equal(desired(status), 0);
   assert.equal(desiredReplicas({ ...state("active"), replicas: 2, yields: true }), 0);
   assert.equal(desiredReplicas(undefined), 0);

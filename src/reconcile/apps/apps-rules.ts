@@ -3,18 +3,23 @@ import type { ReplicaRow, WorkloadRow } from "../../features/replicas/replicas.t
 import type { Instance, InstanceExit } from "../../ports/runtime.ts";
 
 /** The columns that decide the desired state of a deployment's process type. */
-export type DeploymentState = Pick<WorkloadRow, "status" | "deleted_at" | "suspended_at">;
+export type DeploymentState = Pick<WorkloadRow, "status" | "deleted_at" | "suspended_at" | "sleep">;
 
 /**
- * Returns how many replicas of a type should run: all while its deployment serves; none once it has ended, its project is deleted or
- * suspended, or another deployment is about to start the type. Undefined: the deployment is being released, and the releases task decides.
+ * Returns how many replicas of a type should run: all while its deployment serves; none once it has ended, its project is deleted,
+ * suspended or asleep, or another deployment is about to start the type. Undefined: the deployment is being released, and the releases task decides.
  */
 export function desiredReplicas(
   row: (DeploymentState & Pick<WorkloadRow, "replicas" | "yields">) | undefined,
 ): number | undefined {
   if (row === undefined) return 0;
   if (row.status === "pending" || row.status === "starting") return undefined;
-  const serves = row.status === "active" && row.deleted_at === null && row.suspended_at === null && !row.yields;
+  const serves =
+    row.status === "active" &&
+    row.deleted_at === null &&
+    row.suspended_at === null &&
+    row.sleep !== "asleep" &&
+    !row.yields;
   return serves ? row.replicas : 0;
 }
 

@@ -1,11 +1,14 @@
 import { certificatesMark, createEdgeCertificates } from "../../features/certificates/certificates.ts";
 import { changedRoutes, nextRouteVersion, saveEdge, type ProjectRoutes } from "../../features/routes/routes.ts";
+import { wakeProject } from "../../features/sleep/sleep.ts";
 import type { Edge, Route } from "../../ports/edge.ts";
 import type { Task } from "../driver.ts";
 import type { Platform } from "../platform.ts";
 
 const periodMs = 3000;
 const drainPollMs = 100;
+/** As long as the edge holds a request. */
+const wakeMs = 30_000;
 
 /** Keeps this machine's edge running with the routes and certificates from the rows, and reports what it serves. */
 export function edgeTask(platform: Platform): Task {
@@ -15,6 +18,8 @@ export function edgeTask(platform: Platform): Task {
   const toHttps = overHttps(platform);
   const control = controlRoutes(platform);
   let snapshot: string | null = null;
+  let wakes: Promise<void> | undefined;
+  const wake = (id: string) => wakeProject(platform, id, AbortSignal.timeout(wakeMs));
   return {
     name: "edge",
     periodMs,
@@ -27,6 +32,7 @@ export function edgeTask(platform: Platform): Task {
       for (const { project_id, routes } of changes.projects) known.set(project_id, routes);
       snapshot = changes.snapshot;
       const routes = [...known.values()].flat().concat(control).map(toHttps);
+      await (wakes ??= ports.edge.wakeBy(wake));
       await ports.edge.apply({ version, routes, challenge: certificates.control });
       const { kind } = ports.edge;
       const id = edgeId(machine, ports.edge);

@@ -38,7 +38,7 @@ export function SettingsPage() {
 
 function Overrides({ project }: { readonly project: Project }) {
   const save = useAction("projects.settings");
-  const { port, health_path: health, start_seconds: start, root, watch } = project;
+  const { port, health_path: health, start_seconds: start, sleep_after_minutes: sleep, root, watch } = project;
   const submit = (form: FormData) =>
     save.mutate({
       params: { slug: project.slug },
@@ -46,6 +46,7 @@ function Overrides({ project }: { readonly project: Project }) {
         port: textOf(form, "port") === "" ? null : Number(textOf(form, "port")),
         health_path: textOf(form, "health_path") || null,
         start_seconds: textOf(form, "start_seconds") === "" ? null : Number(textOf(form, "start_seconds")),
+        sleep_after_minutes: textOf(form, "sleep") === "" ? null : Number(textOf(form, "sleep")),
         root: textOf(form, "root").trim() || null,
         watch: linesOf(textOf(form, "watch")),
       },
@@ -57,7 +58,7 @@ function Overrides({ project }: { readonly project: Project }) {
     >
       <Form
         // A new key shows what another user has saved meanwhile.
-        key={JSON.stringify([port, health, start, root, watch])}
+        key={JSON.stringify([port, health, start, sleep, root, watch])}
         submit="Save"
         look="plain"
         busy={save.isPending}
@@ -94,6 +95,16 @@ function Overrides({ project }: { readonly project: Project }) {
           max={limits.start_seconds}
           className="max-w-32"
           defaultValue={start ?? ""}
+        />
+        <TextField
+          name="sleep"
+          label="Sleeps after"
+          hint="Minutes without a request, at once; the next request waits until it has started. Workers and cron jobs keep it awake. Empty: never."
+          type="number"
+          min={1}
+          max={limits.sleep_minutes}
+          className="max-w-32"
+          defaultValue={sleep ?? ""}
         />
         <TextField
           name="root"
