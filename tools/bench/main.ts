@@ -1,4 +1,5 @@
 import { apiBenchLacks, measureApi } from "./api.ts";
+import { archiveBenchLacks, measureArchives } from "./archive.ts";
 import { backupBenchLacks, measureBackups } from "./backup.ts";
 import { measureCombinedAttack } from "./combined-attack.ts";
 import { haproxyBenchLacks, measureHaproxy } from "./edge-haproxy.ts";
@@ -31,6 +32,7 @@ const benches: readonly Bench[] = [
   { name: "edge-rows", measure: measureEdgeRows },
   { name: "combined-attack", measure: measureCombinedAttack },
   { name: "api", lacks: apiBenchLacks, measure: measureApi },
+  { name: "archive", lacks: archiveBenchLacks, measure: measureArchives },
   { name: "backup", lacks: backupBenchLacks, measure: measureBackups },
   { name: "dashboard", lacks: dashboardBenchLacks, measure: measureDashboard },
   { name: "memory", measure: async () => [await measureMemory()] },

@@ -1,0 +1,218 @@
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { makeTestPlace, missingPart } from "../../src/adapters/postgres-host-local/test-fixture.ts";
+import { createDiskStorage } from "../../src/adapters/storage-disk/disk-storage.ts";
+import { packArchive } from "../../src/features/backups/backups.ts";
+import { specOf } from "../../src/features/database/database.ts";
+import { runOk } from "../../src/kit/exec.ts";
+import { archivesTask } from "../../src/reconcile/archives/archives-task.ts";
+import { startBackupPlatform, type BackupPlatform, type TestProject } from "../../test/support/backups.ts";
+import { eventually } from "../../test/support/eventually.ts";
+import { freePort } from "../../test/support/free-port.ts";
+import { benchSize, median, rateRow, timeRow, type BenchRow } from "./row.ts";
+
+const pgbackrest = "/usr/bin/pgbackrest";
+const pgbench = "/usr/bin/pgbench";
+const rounds = 3;
+const writeSeconds = 8;
+
+/** Returns what this machine lacks to measure archives; undefined if nothing. */
+export function archiveBenchLacks(): string | undefined {
+  if (missingPart !== false) return missingPart;
+  if (process.getuid?.() !== 0) return "root, which runs pgBackRest's server as the user postgres";
+  return [pgbackrest, pgbench].every(existsSync) ? undefined : "pgbackrest and pgbench";
+}
+
+const fillText = (rows: number) => `create table events (id bigint primary key, at timestamptz, body text);
+  insert into events select i, now(), md5(i::text) || md5((i * 7)::text) from generate_series(1, ${rows}) i`;
+
+/**
+ * Compares a database whose log is archived with one without an archive, and a copy and a restore to a moment with those of pgBackRest,
+ * whose repository is on the same disk and compresses alike. The restores are of the same moment of the same rows: a copy, and a tenth more
+ * rows in the log.
+ */
+export async function measureArchives(): Promise<readonly BenchRow[]> {
+  const rows = benchSize("rows", 2_000_000);
+  const running = await startBackupPlatform();
+  const dir = await mkdtemp(join(tmpdir(), "berth-bench-"));
+  const bare = await startBare(dir);
+  try {
+    await running.startTask(() => archivesTask(running.platform));
+    const [archived, plain] = [await running.project(), await running.project()];
+    await setArchive(running, plain, false);
+    const writes = await measureWrites(running, { archived, plain });
+    const kept = await running.project();
+    await setArchive(running, kept, false);
+    await kept.query(fillText(rows));
+    await setArchive(running, kept, true);
+    await bare.sql(fillText(rows));
+    const copies = await measureCopies(running, { kept, bare, dir });
+    const more = `insert into events select i, now(), md5(i::text) from generate_series(${rows + 1}, ${rows * 1.1}) i`;
+    await kept.query(more);
+    await bare.sql(more);
+    return [writes, copies, await measureRestores(running, { kept, bare })];
+  } finally {
+    await bare.stop();
+    await running.close();
+    await rm(dir, { recursive: true });
+  }
+}
+
+async function call(running: BackupPlatform, method: string, path: string, body?: unknown) {
+  const { status, body: answer, text } = await running.call(method, path, body);
+  if (status >= 300) throw new Error(text);
+  return answer;
+}
+
+/** Turns the archive of a database on, and waits for its first copy, or off. */
+async function setArchive(running: BackupPlatform, { slug }: TestProject, enabled: boolean): Promise<void> {
+  const path = `/v1/projects/${slug}/database/archive`;
+  await call(running, "PATCH", path, { enabled });
+  const status = enabled ? "healthy" : "off";
+  await eventually(async () => (await call(running, "GET", path))["status"] === status, `the archive is ${status}`);
+}
+
+async function measureWrites(
+  running: BackupPlatform,
+  { archived, plain }: { readonly archived: TestProject; readonly plain: TestProject },
+): Promise<BenchRow> {
+  const [ours, theirs]: [number[], number[]] = [[], []];
+  for (let round = 0; round <= rounds; round += 1)
+    for (const [project, seen] of [
+      [plain, theirs],
+      [archived, ours],
+    ] as const) {
+      const rate = await writeTo(running, project, round === 0);
+      if (round > 0) seen.push(rate);
+    }
+  return rateRow("transactions of pgbench with an archive", "the same database without one", {
+    ...{ ours: median(ours), theirs: median(theirs), goal: 0.97 },
+  });
+}
+
+async function writeTo(running: BackupPlatform, project: TestProject, isFirst: boolean): Promise<number> {
+  const row = await project.row();
+  const { password, role_name } = specOf(running.platform.vault, row);
+  const env = { PGPASSWORD: password, PGHOST: row.host ?? "", PGPORT: `${row.port}`, PATH: "/usr/bin:/bin" };
+  const to = ["-U", role_name, row.database_name];
+  if (isFirst) await runOk({ file: pgbench, args: ["-i", "-q", "-s", "5", ...to] }, { env });
+  const args = ["-N", "-c", "4", "-T", `${writeSeconds}`, ...to];
+  const { stdout } = await runOk({ file: pgbench, args }, { env, timeoutMs: 120_000 });
+  return Number(/^tps = ([\d.]+)/m.exec(stdout)?.[1]);
+}
+
+type Bare = Awaited<ReturnType<typeof startBare>>;
+
+async function measureCopies(
+  running: BackupPlatform,
+  { kept, bare, dir }: { readonly kept: TestProject; readonly bare: Bare; readonly dir: string },
+): Promise<BenchRow> {
+  const row = await kept.row();
+  const history = running.host.history(row.id);
+  if (history === null) throw new Error("the database has no history");
+  const { signal } = new AbortController();
+  const storage = createDiskStorage({ dir: join(dir, "copies") });
+  const consume = async (archive: Parameters<typeof packArchive>[0]) =>
+    void (await packArchive(archive, { storage, key: "copy", signal, onBytes: () => {} }));
+  const [ours, theirs]: [number[], number[]] = [[], []];
+  for (let round = 0; round < rounds; round += 1) {
+    theirs.push(await timed(() => bare.backrest("--type=full", "--start-fast", "backup")));
+    ours.push(await timed(() => history.copy(specOf(running.platform.vault, row), { signal, consume })));
+  }
+  return timeRow("a copy of the running database", "pgbackrest backup --type=full", {
+    ...{ ours: median(ours), theirs: median(theirs) },
+  });
+}
+
+async function measureRestores(
+  running: BackupPlatform,
+  { kept, bare }: { readonly kept: TestProject; readonly bare: Bare },
+): Promise<BenchRow> {
+  const of = (rest: string) => `/v1/projects/${kept.slug}${rest}`;
+  const [{ at } = {}] = await kept.query("select clock_timestamp() as at");
+  const moment = (at as Date).toISOString();
+  await eventually(async () => {
+    const { windows } = (await call(running, "GET", of("/database/archive"))) as { windows?: { to: string }[] };
+    return (windows?.at(-1)?.to ?? "") > moment;
+  }, "the log is stored");
+  const theirMoment = await bare.sql("select now()");
+  await bare.sql("insert into events values (0, now(), '')");
+  await bare.sql("select pg_switch_wal()");
+  const [ours, theirs]: [number[], number[]] = [[], []];
+  for (let round = 0; round < rounds; round += 1) {
+    theirs.push(await timed(() => bare.restore(theirMoment)));
+    ours.push(await timed(() => call(running, "POST", of("/restore"), { at: moment })));
+  }
+  return timeRow("restored to a moment beside the live one, rows counted", "pgbackrest restore, answering", {
+    ...{ ours: median(ours), theirs: median(theirs) },
+  });
+}
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const from = performance.now();
+  await work();
+  return performance.now() - from;
+}
+
+/** Starts a PostgreSQL server whose log pgBackRest archives, as its documentation sets it up. */
+async function startBare(dir: string) {
+  const { options, remove } = makeTestPlace();
+  remove();
+  const port = await freePort();
+  const [data, restored, config] = [join(dir, "data"), join(dir, "restored"), join(dir, "pgbackrest.conf")];
+  const own = ["--reuid", "postgres", "--regid", "postgres", "--clear-groups"];
+  const as = (file: string, ...args: string[]) =>
+    runOk({ file: "/usr/bin/setpriv", args: [...own, file, ...args] }, { cwd: dir, timeoutMs: 600_000 });
+  const program = (name: string) => join(options.binDir, name);
+  const backrest = (...args: string[]) => as(pgbackrest, `--config=${config}`, "--stanza=bench", ...args);
+  for (const name of ["repository", "lock", "log", "socket"]) await mkdir(join(dir, name));
+  await writeFile(
+    config,
+    `[global]\nrepo1-path=${dir}/repository\nlock-path=${dir}/lock\nlog-path=${dir}/log\ncompress-type=zst\ncompress-level=1
+[bench]\npg1-path=${data}\npg1-port=${port}\npg1-socket-path=${dir}/socket\npg1-database=template1\npg1-user=postgres\n`,
+  );
+  await runOk({ file: "/bin/chown", args: ["-R", "postgres:postgres", dir] });
+  await as(program("initdb"), "-D", data, "-A", "trust", "--data-checksums");
+  const serve = (folder: string, at: number) =>
+    as(
+      program("pg_ctl"),
+      "-D",
+      folder,
+      "-w",
+      "-t",
+      "600",
+      "-l",
+      join(dir, "postgres.log"),
+      "-o",
+      `-p ${at} -k ${dir}/socket -c listen_addresses= -c archive_mode=${folder === data ? "on" : "off"} -c archive_command='${pgbackrest} --config=${config} --stanza=bench archive-push %p'`,
+      "start",
+    );
+  const stop = (folder: string) => as(program("pg_ctl"), "-D", folder, "-w", "-m", "fast", "stop");
+  await serve(data, port);
+  await backrest("stanza-create");
+  const sql = async (text: string) =>
+    (
+      await as("/usr/bin/psql", "-XAtq", "-h", `${dir}/socket`, "-p", `${port}`, "-d", "postgres", "-c", text)
+    ).stdout.trim();
+  return {
+    backrest,
+    sql,
+    stop: () => stop(data),
+    /** Restores to a moment into a folder of its own, and resolves once that answers. */
+    async restore(moment: string) {
+      await as("/bin/mkdir", "-m", "700", restored);
+      await backrest(
+        `--pg1-path=${restored}`,
+        "--type=time",
+        `--target=${moment}`,
+        "--target-action=promote",
+        "restore",
+      );
+      await serve(restored, port + 1);
+      await stop(restored);
+      await rm(restored, { recursive: true });
+    },
+  };
+}
