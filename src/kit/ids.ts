@@ -21,6 +21,7 @@ export type IdPrefix =
   | "job"
   | "evt"
   | "dbs"
+  | "dbb"
   | "dom"
   | "crt"
   | "ntf"

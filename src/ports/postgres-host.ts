@@ -203,7 +203,28 @@ export interface DatabaseHistory {
   clone(spec: DatabaseSpec, options: CloneOptions): Promise<ClonedInstance>;
   /** Removes what `clone` created. Idempotent. */
   discardClone(id: string): Promise<void>;
+  /**
+   * Copies the running instance, or one of its past, into the folder of another instance, which nobody can log in to until `ensure` starts
+   * it. Replaces what an interrupted attempt left. Rejects as `clone` does, with `MaskFailed`, or with the error of `announce`.
+   */
+  branch(spec: DatabaseSpec, target: DatabaseSpec, options: BranchOptions): Promise<void>;
 }
+
+/** `clone`: the file system shares the blocks of both until one changes. `copy`: all bytes are copied. */
+export type CopyMethod = "clone" | "copy";
+
+export interface BranchOptions {
+  /** What to recover; null: what is committed now. */
+  readonly from: RecoverySource | null;
+  /** Called before anything is copied. */
+  readonly announce: (method: CopyMethod) => Promise<void>;
+  /** SQL that runs in the copy as the project's role before `ensure` can start it. */
+  readonly mask: { readonly sql: string; readonly timeoutMs: number } | null;
+  readonly signal: AbortSignal;
+}
+
+/** The mask's SQL failed, or took too long. The message is a sentence for the project's owner. */
+export class MaskFailed extends Error {}
 
 export interface CloneOptions {
   /** Whether all bytes may be copied where the file system cannot share them. */
@@ -217,8 +238,7 @@ export class CopyIsFull extends Error {}
 
 export interface ClonedInstance {
   readonly server: ServerAddress;
-  /** `clone`: the file system shares the blocks of both until one changes. */
-  readonly method: "clone" | "copy";
+  readonly method: CopyMethod;
   /** Returns the tables of a database that store rows themselves, with exact numbers of rows. */
   tables(database: string, signal: AbortSignal): Promise<readonly TableState[]>;
   /** Samples locks on tables until `end`, which returns those that forbid at least writes. */

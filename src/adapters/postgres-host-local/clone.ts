@@ -10,6 +10,7 @@ import {
   segmentName,
   type ClonedInstance,
   type CloneOptions,
+  type CopyMethod,
   type CopySummary,
   type DatabaseSpec,
   type LogShape,
@@ -35,12 +36,23 @@ import { placeSegments, settingsOf, writeLabels } from "./recover.ts";
 import { createLocalServer, type HistoryPlace, type Instance } from "./server.ts";
 import { watchLocks } from "./watch-locks.ts";
 
-interface Cloning {
+/** A running instance to copy. */
+export interface Source {
   readonly instance: Instance;
-  readonly spec: DatabaseSpec;
-  readonly options: CloneOptions;
   readonly whileCopied: (work: () => Promise<void>) => Promise<CopySummary>;
   readonly readSegment: (log: LogShape, end: number) => Promise<Buffer>;
+}
+
+interface Copying extends Source {
+  readonly options: Pick<CloneOptions, "mayCopy" | "signal"> & {
+    /** Called before anything is copied. */
+    readonly announce?: (method: CopyMethod) => Promise<void>;
+  };
+}
+
+interface Cloning extends Source {
+  readonly spec: DatabaseSpec;
+  readonly options: CloneOptions;
 }
 
 /** Only one instance of the machine is copied at a time where the file system cannot share blocks. */
@@ -51,14 +63,12 @@ export async function cloneInstance(place: HistoryPlace, cloning: Cloning): Prom
   await discardClone(place, instance);
   const copy = copyOf(place, instance, await place.freePort());
   const confinement = await chooseConfinement({ binDir: place.binDir, bwrap: place.bwrap, uid: instance.uid });
-  prepare(confinement, instance, copy);
-  const method = (await canShare(confinement, instance, copy)) ? "clone" : "copy";
-  if (method === "copy" && !options.mayCopy) throw new CopyIsFull();
-  const summary = await (method === "clone"
-    ? fill(confinement, cloning, copy)
-    : inTurn(() => fill(confinement, cloning, copy)));
-  writeLabels(confinement, instanceFiles(copy.dir).data, summary.backup_label);
-  await placeSegments(copy.dir, { ...summary, segments: segmentsOf(summary, cloning), signal: options.signal });
+  ensureFolder(copy.dir, 0o700);
+  // The copy has the instance's superuser.
+  copyFileSync(instanceFiles(instance.dir).secret, instanceFiles(copy.dir).secret);
+  const { port, socketDir } = copy;
+  configure(confinement, copy.dir, { port, socketDir, socketMode: "shared", overrides: {}, isRecovered: false });
+  const method = await fillFolder(confinement, cloning, copy.dir);
   const settings = settingsOf(placesOf(confinement, copy.dir, copy.socketDir).config, null);
   const server = createLocalServer({ ...copy, settings });
   await server.ensure(options.signal).catch((error: unknown) => {
@@ -126,46 +136,53 @@ function copyOf(place: HistoryPlace, instance: Instance, port: number) {
   };
 }
 
-type Copy = ReturnType<typeof copyOf>;
-
-function prepare(confinement: Confinement, instance: Instance, { dir, port, socketDir }: Copy): void {
-  ensureFolder(dir, 0o700);
-  // The copy has the instance's superuser.
-  copyFileSync(instanceFiles(instance.dir).secret, instanceFiles(dir).secret);
-  configure(confinement, dir, { port, socketDir, socketMode: "shared", overrides: {}, isRecovered: false });
+/** Fills a configured folder with the running instance's data and the log that makes it whole. */
+export async function fillFolder(confinement: Confinement, copying: Copying, dir: string): Promise<CopyMethod> {
+  const { mayCopy, announce, signal } = copying.options;
   const { data } = instanceFiles(dir);
   for (const folder of ["", ...emptiedFolders, "pg_wal/archive_status"])
     ensureFolder(join(data, folder), 0o700, confinement.uid);
+  const method = (await canShare(confinement, copying, dir)) ? "clone" : "copy";
+  if (method === "copy" && !mayCopy) throw new CopyIsFull();
+  await announce?.(method);
+  const summary = await (method === "clone"
+    ? fill(confinement, copying, dir)
+    : inTurn(() => fill(confinement, copying, dir)));
+  writeLabels(confinement, data, summary.backup_label);
+  await placeSegments(dir, { ...summary, segments: segmentsOf(summary, copying), signal });
+  return method;
 }
 
-function canShare(confinement: Confinement, instance: Instance, copy: Copy): Promise<boolean> {
-  return copyFiles(confinement, { instance, copy, names: ["PG_VERSION"], reflink: "always" }).then(
+function canShare(confinement: Confinement, { instance }: Copying, dir: string): Promise<boolean> {
+  return copyFiles(confinement, { instance, dir, names: ["PG_VERSION"], reflink: "always" }).then(
     () => true,
     () => false,
   );
 }
 
-async function fill(confinement: Confinement, { instance, options, whileCopied }: Cloning, copy: Copy) {
+async function fill(confinement: Confinement, { instance, options, whileCopied }: Copying, dir: string) {
   const { data } = instanceFiles(instance.dir);
   return whileCopied(async () => {
+    options.signal.throwIfAborted();
     const skipped = new Set([...emptiedFolders, ...runningFiles, "recovery.signal"]);
     const names = readdirSync(data).filter((name) => !skipped.has(name));
-    await copyFiles(confinement, { instance, copy, names, reflink: "auto", signal: options.signal });
+    await copyFiles(confinement, { instance, dir, names, reflink: "auto", signal: options.signal });
   });
 }
 
 interface Files {
   readonly instance: Instance;
-  readonly copy: Copy;
+  /** Of the copy. */
+  readonly dir: string;
   readonly names: readonly string[];
   readonly reflink: "always" | "auto";
   readonly signal?: AbortSignal;
 }
 
 /** Copies as the server's own user, which can read nothing else. */
-async function copyFiles(confinement: Confinement, { instance, copy, names, reflink, signal }: Files): Promise<void> {
+async function copyFiles(confinement: Confinement, { instance, dir, names, reflink, signal }: Files): Promise<void> {
   const source = instanceFiles(instance.dir);
-  const { data } = instanceFiles(copy.dir);
+  const { data } = instanceFiles(dir);
   const isBare = confinement.bwrap === null;
   const [from, to] = isBare ? [source.data, data] : ["/berth/data", "/berth/copy"];
   const options = ["--archive", `--reflink=${reflink}`, `--target-directory=${to}`, "--"];
@@ -187,7 +204,7 @@ function inTurn<T>(work: () => Promise<T>): Promise<T> {
   return turn;
 }
 
-async function* segmentsOf(log: CopySummary, { readSegment }: Cloning) {
+async function* segmentsOf(log: CopySummary, { readSegment }: Source) {
   const { start, stop, segment_bytes: size } = log;
   for (let at = Math.floor(start / size) * size; at < stop; at += size)
     yield { name: segmentName(log, at), content: await readSegment(log, Math.min(at + size, stop)) };

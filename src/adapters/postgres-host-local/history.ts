@@ -27,7 +27,8 @@ import { withConnection } from "../../postgres/connection.ts";
 import { compressArchive } from "../../postgres/dump.ts";
 import { lightCommand } from "../../sandbox/light-sandbox.ts";
 import { instanceFiles } from "./instance-files.ts";
-import { cloneInstance, discardClone } from "./clone.ts";
+import { makeBranch } from "./branch.ts";
+import { cloneInstance, discardClone, type Source } from "./clone.ts";
 import { discardRecovered, recover } from "./recover.ts";
 import type { HistoryPlace, Instance } from "./server.ts";
 import { keptLog } from "./settings.ts";
@@ -64,18 +65,21 @@ export function createLocalHistory(place: HistoryPlace): DatabaseHistory {
       const instance = place.find(id);
       if (instance !== undefined) await discardRecovered(place, instance);
     },
-    clone: (spec, options) => {
-      const instance = running(spec.id);
-      const copies = {
-        whileCopied: (work: () => Promise<void>) => whileCopied(instance, options.signal, work),
-        readSegment: (log: LogShape, end: number) => readSegment(instance, log, end),
-      };
-      return cloneInstance(place, { instance, spec, options, ...copies });
-    },
+    clone: (spec, options) => cloneInstance(place, { spec, options, ...sourceOf(running(spec.id), options.signal) }),
     async discardClone(id) {
       const instance = place.find(id);
       if (instance !== undefined) await discardClone(place, instance);
     },
+    branch: (spec, target, options) =>
+      makeBranch(place, { source: sourceOf(running(spec.id), options.signal), target, options }),
+  };
+}
+
+function sourceOf(instance: Instance, signal: AbortSignal): Source {
+  return {
+    instance,
+    whileCopied: (work) => whileCopied(instance, signal, work),
+    readSegment: (log, end) => readSegment(instance, log, end),
   };
 }
 

@@ -51,13 +51,16 @@ const portAttempts = 5;
 
 /** Runs PostgreSQL instances on this machine, one for each project, each as an unprivileged user in a sandbox of its own. */
 export function createLocalPostgresHost(options: LocalPostgresHostOptions): PostgresHost {
-  const history = createLocalHistory({
+  const history: DatabaseHistory = createLocalHistory({
     ...{ binDir: options.binDir, bwrap: options.bwrap, dir: options.dir },
     ...{ runBase: options.runBase, groups: options.groups },
     find: (id) => existingInstance(options, id),
     idOf: (instance) => basename(instance.dir),
     projectServer: (instance) => projectServer(options, instance),
     freePort: () => freePort(options.dir, options.ports ?? usualPorts),
+    assignPort: ({ id, project_number }) =>
+      choosePort(options.dir, id, project_number, { range: options.ports ?? usualPorts }),
+    destroy: (id) => destroy(options, history, id),
   });
   return {
     ensure: (spec, signal) => ensure(options, spec, signal),
@@ -230,7 +233,7 @@ function instanceFolder(options: LocalPostgresHostOptions, id: string): string {
 }
 
 function isId(text: string): boolean {
-  return /^dbs_[0-9a-z]{1,40}$/.test(text);
+  return /^db[sb]_[0-9a-z]{1,40}$/.test(text);
 }
 
 function endpointOf({ port, socketDir }: Instance, engineVersion: string): DatabaseEndpoint {

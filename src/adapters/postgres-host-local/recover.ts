@@ -25,7 +25,13 @@ import { lightCommand } from "../../sandbox/light-sandbox.ts";
 import { placesOf } from "./confinement.ts";
 import { configure } from "./initialise.ts";
 import { ensureFolder, instanceFiles } from "./instance-files.ts";
-import { createLocalServer, type HistoryPlace, type Instance, type LocalServerOptions } from "./server.ts";
+import {
+  createLocalServer,
+  type HistoryPlace,
+  type Instance,
+  type LocalServer,
+  type LocalServerOptions,
+} from "./server.ts";
 import { socketOnlyPort } from "./settings.ts";
 
 const folderOf = ({ dir }: Instance) => join(dir, "recovered");
@@ -45,19 +51,7 @@ export async function recover(
   configure(confinement, dir, { port: null, socketDir, socketMode: "private", overrides: {}, isRecovered: true });
   await unpack(confinement, dir, from);
   await placeSegments(dir, from);
-  const run = (until: Date | null) =>
-    createLocalServer({ ...options, settings: settingsOf(placesOf(confinement, dir, socketDir).config, until) });
-  let server = run(from.until);
-  try {
-    await server.ensure(from.signal).catch(async (error: unknown) => {
-      if (from.until === null || !String(error).includes(endedBefore)) throw error;
-      server = run(null);
-      await server.ensure(from.signal);
-    });
-  } catch (error) {
-    from.signal.throwIfAborted();
-    throw new DatabaseWorkFailed("refused", `The copy cannot be recovered: ${(error as Error).message}`, error);
-  }
+  const server = await startCopy(options, confinement, from);
   const copy = { ...instance, server, dir, port: socketOnlyPort, socketDir };
   const work = projectWork(() => place.projectServer(copy));
   const last_commit_at = await withConnection(server.superuserConnection("template1"), async (client) => {
@@ -69,6 +63,29 @@ export async function recover(
     listDatabases: () => work.listDatabases(spec),
     dump: (database, dump) => work.dump({ ...spec, database_name: database }, dump),
   };
+}
+
+/** Starts a server on a filled folder, which applies the log; resolves when it can write. */
+export async function startCopy(
+  options: LocalServerOptions,
+  confinement: Confinement,
+  { until, isKept, signal }: Pick<RecoverySource, "until" | "signal"> & { readonly isKept?: boolean },
+): Promise<LocalServer> {
+  const { config } = placesOf(confinement, options.dir, options.socketDir);
+  const run = async (to: Date | null) => {
+    const server = createLocalServer({ ...options, settings: settingsOf(config, to, isKept) });
+    await server.ensure(signal);
+    return server;
+  };
+  try {
+    return await run(until).catch((error: unknown) => {
+      if (until === null || !String(error).includes(endedBefore)) throw error;
+      return run(null);
+    });
+  } catch (error) {
+    signal.throwIfAborted();
+    throw new DatabaseWorkFailed("refused", `The copy cannot be recovered: ${(error as Error).message}`, error);
+  }
 }
 
 export async function discardRecovered(place: HistoryPlace, instance: Instance): Promise<void> {
@@ -100,7 +117,7 @@ export function writeLabels(confinement: Confinement, data: string, backup_label
 }
 
 // The copy's own contents are the tenant's: files of ours are in the folder before it, and tar runs as the server's user.
-async function unpack(confinement: Confinement, dir: string, from: RecoverySource): Promise<void> {
+export async function unpack(confinement: Confinement, dir: string, from: RecoverySource): Promise<void> {
   const { data, config } = instanceFiles(dir);
   ensureFolder(data, 0o700, confinement.uid);
   writeLabels(confinement, data, from.backup_label);
@@ -121,12 +138,14 @@ async function unpack(confinement: Confinement, dir: string, from: RecoverySourc
 
 const logFolder = "log";
 
+export const logFolderOf = (dir: string) => join(instanceFiles(dir).config, logFolder);
+
 /** Puts the segments where the server can read but not change them. */
 export async function placeSegments(
   dir: string,
   { segments, segment_bytes, signal }: Pick<RecoverySource, "segments" | "segment_bytes" | "signal">,
 ): Promise<void> {
-  const folder = join(instanceFiles(dir).config, logFolder);
+  const folder = logFolderOf(dir);
   ensureFolder(folder, 0o755);
   for await (const { name, content } of segments) {
     signal.throwIfAborted();
@@ -141,16 +160,17 @@ export async function placeSegments(
   }
 }
 
-export function settingsOf(config: string, until: Date | null): Record<string, string> {
+export function settingsOf(config: string, until: Date | null, isKept = false): Record<string, string> {
   const time = until?.toISOString().replace("T", " ").replace("Z", "+00");
   const target = time === undefined ? {} : { recovery_target_time: time, recovery_target_action: "promote" };
   return {
     ...target,
     restore_command: `cp "${config}/${logFolder}/%f" "%p"`,
     recovery_target_timeline: "current",
-    // It answers only once it is whole, and is thrown away after a crash.
+    // It answers only once it is whole.
     hot_standby: "off",
-    fsync: "off",
     autovacuum: "off",
+    // Unless it is kept, it is thrown away after a crash. One call for the file system takes a fraction of one for each of its files.
+    ...(isKept ? { recovery_init_sync_method: "syncfs" } : { fsync: "off" }),
   };
 }

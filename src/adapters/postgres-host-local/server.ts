@@ -3,6 +3,7 @@ import { existsSync, readFileSync, rmSync } from "node:fs";
 import { capLog } from "../../kit/cap-log.ts";
 import { isAlive, runsReplacedFiles } from "../../kit/processes.ts";
 import { chooseConfinement } from "../../postgres/confinement.ts";
+import type { DatabaseSpec } from "../../ports/postgres-host.ts";
 import type { ServerConnection } from "../../postgres/connection.ts";
 import type { ProjectServer } from "../../postgres/project-work.ts";
 import type { ControlGroup, ControlGroups } from "./control-groups.ts";
@@ -65,6 +66,9 @@ export interface HistoryPlace extends Pick<LocalServerOptions, "binDir" | "bwrap
   idOf(instance: Instance): string;
   projectServer(instance: Instance): ProjectServer;
   freePort(): Promise<number>;
+  /** Gives a new instance its port, which it keeps. */
+  assignPort(spec: DatabaseSpec): Promise<number>;
+  destroy(id: string): Promise<void>;
 }
 
 /** One PostgreSQL instance. It outlives the process that started it. */

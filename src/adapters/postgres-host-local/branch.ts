@@ -1,0 +1,128 @@
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import pg, { escapeIdentifier, type Client } from "pg";
+import { runFolder } from "../../kit/run-folder.ts";
+import { DatabaseWorkFailed, MaskFailed, type BranchOptions, type DatabaseSpec } from "../../ports/postgres-host.ts";
+import { chooseConfinement, type Confinement } from "../../postgres/confinement.ts";
+import { withConnection, type ServerConnection } from "../../postgres/connection.ts";
+import { scramVerifier } from "../../postgres/scram.ts";
+import { fillFolder, type Source } from "./clone.ts";
+import { configure } from "./initialise.ts";
+import { ensureFolder, ensureSecret, instanceFiles } from "./instance-files.ts";
+import { logFolderOf, placeSegments, startCopy, unpack } from "./recover.ts";
+import type { HistoryPlace, LocalServerOptions } from "./server.ts";
+
+interface Branching {
+  readonly source: Source;
+  readonly target: DatabaseSpec;
+  readonly options: BranchOptions;
+}
+
+/**
+ * Makes the folder of an instance from another one. Its server recovers on a private socket, where roles and data are changed; then it is
+ * stopped. What a killed attempt leaves goes with the instance: its port is in the folder before a server is.
+ */
+export async function makeBranch(place: HistoryPlace, { source, target, options }: Branching): Promise<void> {
+  const { signal } = options;
+  const { uid } = source.instance;
+  await place.destroy(target.id);
+  const dir = join(place.dir, target.id);
+  ensureFolder(dir, 0o700);
+  await place.assignPort(target);
+  const confinement = await chooseConfinement({ binDir: place.binDir, bwrap: place.bwrap, uid });
+  const socketDir = join(runFolder(place.dir, place.runBase), target.id);
+  configure(confinement, dir, { port: null, socketDir, socketMode: "private", overrides: {}, isRecovered: true });
+  await fillFrom(confinement, source, dir, options);
+  const group = place.groups && { group: place.groups.of(target.id) };
+  const { binDir, bwrap } = place;
+  const server: LocalServerOptions = { binDir, bwrap, dir, socketDir, port: null, uid, isRecovered: true, ...group };
+  const copy = await startCopy(server, confinement, { until: options.from?.until ?? null, isKept: true, signal });
+  try {
+    const secret = ensureSecret(instanceFiles(dir).secret);
+    await withConnection(copy.superuserConnection("template1"), (client) => closeRoles(client, target, secret));
+    if (options.mask !== null) {
+      const { role_name: user, password, database_name: database } = target;
+      await runMask({ ...copy.superuserConnection(), user, password, database }, options.mask, signal);
+    }
+  } finally {
+    await copy.stop();
+  }
+  await rm(logFolderOf(dir), { recursive: true, force: true });
+}
+
+async function fillFrom(
+  confinement: Confinement,
+  source: Source,
+  dir: string,
+  { from, announce, signal }: BranchOptions,
+): Promise<void> {
+  if (from === null)
+    return void (await fillFolder(confinement, { ...source, options: { mayCopy: true, announce, signal } }, dir));
+  await announce("copy");
+  await unpack(confinement, dir, from);
+  await placeSegments(dir, from);
+}
+
+/** Gives the copy's superuser and the project's role passwords of their own, and lets no other role of the original log in. */
+async function closeRoles(client: Client, target: DatabaseSpec, secret: string): Promise<void> {
+  const { role_name, database_name, password } = target;
+  const { rows } = await client.query<{ rolname: string; own: boolean }>(
+    "SELECT rolname, rolname = current_user AS own FROM pg_roles WHERE rolcanlogin",
+  );
+  for (const { rolname, own } of rows)
+    await client.query(
+      `ALTER ROLE ${escapeIdentifier(rolname)} ${own ? `PASSWORD ${client.escapeLiteral(scramVerifier(secret))}` : "NOLOGIN"}`,
+    );
+  const found = await client.query("SELECT FROM pg_database WHERE datname = $1", [database_name]);
+  if (found.rowCount === 0)
+    throw new DatabaseWorkFailed("refused", `The database ${database_name} did not exist at that moment.`);
+  await client.query(
+    `ALTER ROLE ${escapeIdentifier(role_name)} LOGIN PASSWORD ${client.escapeLiteral(scramVerifier(password))}`,
+  );
+}
+
+const mostReturnedBytes = 16 * 1024 ** 2;
+
+/** Runs the script in one implicit transaction. What it returns is discarded, up to a limit. */
+async function runMask(
+  login: ServerConnection,
+  { sql, timeoutMs }: NonNullable<BranchOptions["mask"]>,
+  signal: AbortSignal,
+): Promise<void> {
+  const client = new pg.Client({ ...login, connectionTimeoutMillis: 30_000, options: "-c statement_timeout=0" });
+  client.on("error", () => {});
+  const time = AbortSignal.timeout(timeoutMs);
+  const stop = new AbortController();
+  const any = AbortSignal.any([signal, time, stop.signal]);
+  try {
+    await client.connect();
+    const { stream } = (client as unknown as { connection: { stream: NodeJS.EventEmitter & { destroy(): void } } })
+      .connection;
+    let bytes = 0;
+    stream.on("data", (chunk: Buffer) => (bytes += chunk.length) > mostReturnedBytes && stop.abort());
+    any.addEventListener("abort", () => stream.destroy(), { once: true });
+    any.throwIfAborted();
+    await new Promise<void>((resolve, reject) => {
+      const query = new pg.Query(sql);
+      // A listener for rows keeps the client from collecting them.
+      query.on("row", () => {});
+      query.once("end", () => resolve()).once("error", reject);
+      client.once("end", () => reject(new Error("The connection ended.")));
+      client.query(query);
+    });
+  } catch (error) {
+    signal.throwIfAborted();
+    if (time.aborted) throw new MaskFailed(`The mask took longer than ${timeoutMs / 1000} s.`);
+    if (stop.signal.aborted) throw new MaskFailed("The mask's statements return more than 16 MiB.");
+    throw new MaskFailed(`The mask failed: ${textOf(error as pg.DatabaseError, sql)}`);
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+/** PostgreSQL's message, with the line of the script where it says one. */
+function textOf({ message, position, where }: pg.DatabaseError, sql: string): string {
+  const line = position === undefined ? "" : ` (line ${sql.slice(0, Number(position)).split("\n").length})`;
+  const context = where === undefined ? "" : ` ${where.split("\n")[0]}`;
+  return `${message}${line}${context}`.slice(0, 500);
+}
