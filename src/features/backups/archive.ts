@@ -4,7 +4,7 @@ import type { Context } from "../context.ts";
 import { databaseOf } from "../database/database.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 import { copiesOf, chainsOf } from "./archive-queries.ts";
-import { windowsOf } from "./archive-rules.ts";
+import { outsideText, windowsOf } from "./archive-rules.ts";
 
 /** Returns what of a project's database can be restored, and whether log is being added to it. */
 export async function archiveOf(db: Db | Tx, project: ProjectKey) {
@@ -19,6 +19,14 @@ export async function archiveOf(db: Db | Tx, project: ProjectKey) {
     return { from, to, reason };
   });
   return { windows, gaps, stored_bytes, isOpen: chains.some(({ ended_at }) => ended_at === null) };
+}
+
+/** Returns which moments can be restored if this one can't. It may be so recent that its log is still to be stored. */
+export async function restorableAt(db: Db | Tx, project: ProjectKey, at: Date): Promise<string | undefined> {
+  const { windows, isOpen } = await archiveOf(db, project);
+  const isWithin = windows.some(({ from, to }) => at >= new Date(from) && at <= new Date(to));
+  const isLater = isOpen && windows.length > 0 && at > new Date(windows.at(-1)?.to ?? "") && at <= new Date();
+  return isWithin || isLater ? undefined : outsideText(windows);
 }
 
 export async function showArchive(

@@ -18,7 +18,7 @@ import {
 import { markVariablesChanged } from "../env/env.ts";
 import { setArchived } from "./archive-queries.ts";
 import { outsideText } from "./archive-rules.ts";
-import { archiveOf, showArchive } from "./archive.ts";
+import { archiveOf, restorableAt, showArchive } from "./archive.ts";
 import { drillOf, drillsOf } from "./drills.ts";
 import { requestBackup, requestDrill, requestOperation, restorableBackup } from "./backups.ts";
 import { hasRunning, operationOf } from "./operations.ts";
@@ -267,10 +267,8 @@ async function before(ctx: Context<"backups.restore">, number: number): Promise<
 /** Restores the database to a moment, which may be so recent that its log is still to be stored. */
 async function restoreMoment(ctx: Context<"backups.restore">, at: Date) {
   await requireDatabase(ctx);
-  const { windows, isOpen } = await archiveOf(ctx.tx, ctx.project.key);
-  const isWithin = windows.some(({ from, to }) => at >= new Date(from) && at <= new Date(to));
-  const isLater = isOpen && windows.length > 0 && at > new Date(windows.at(-1)?.to ?? "") && at <= new Date();
-  if (!isWithin && !isLater) return ctx.fail("target_outside_window", { error: outsideText(windows) });
+  const outside = await restorableAt(ctx.tx, ctx.project.key, at);
+  if (outside !== undefined) return ctx.fail("target_outside_window", { error: outside });
   await requireRoom(ctx);
   await requireRoomInDatabase(ctx);
   const shows = at.toISOString();

@@ -33,10 +33,12 @@ export async function restoredDatabases(
 /** Returns whether the project has a database of this name, live or additional. Any other name behaves as missing everywhere. */
 export async function hasDatabase(
   db: Db | Tx,
-  { org_id, project_id, database_name }: DatabaseRow,
+  { id, org_id, project_id, database_name }: DatabaseRow,
   name: string,
 ): Promise<boolean> {
   if (name === database_name) return true;
+  // A branch has a server of its own, whose other databases have no rows.
+  if (id.startsWith("dbb_")) return false;
   return (await restoredDatabases(db, org_id, project_id)).some(({ database }) => database === name);
 }
 

@@ -17,7 +17,19 @@ export async function momentJob(given: Work, restoreTo: string): Promise<Job> {
   const history = platform.ports.postgresHost.history(row.id);
   if (history === null) throw new Error("the database has no archive");
   const spec = specOf(platform.vault, row);
-  const work = { ...given, row, spec, history, at: new Date(restoreTo), name: operation.database_name as string };
+  const room = {
+    copies: operation.kind === "verify" ? 1 : 2,
+    onBytes: (bytes_done: number) => given.progress.tell({ bytes_done }),
+  };
+  const work = {
+    ...given,
+    row,
+    spec,
+    history,
+    at: new Date(restoreTo),
+    name: operation.database_name as string,
+    ...room,
+  };
   const cleaning = { cleanUp: () => cleanUp(work) };
   if (operation.kind !== "verify") return { ...cleaning, perform: () => restore(work) };
   return { ...cleaning, perform: () => drill(work), atEnd: (tx) => failDrill(tx, operation.id) };

@@ -20,6 +20,7 @@ import {
   type DatabaseHistory,
   type DatabaseSpec,
   type RecoveredInstance,
+  type RecoverySource,
 } from "../../ports/postgres-host.ts";
 import { StorageFull, type Storage } from "../../ports/storage.ts";
 import type { Work } from "../backups/backup-job.ts";
@@ -27,19 +28,28 @@ import type { Platform } from "../platform.ts";
 import { storeLog } from "./store-log.ts";
 import { readLog } from "./stored-log.ts";
 
-/** A claimed operation that recovers a database's instance as it was at a moment. */
-export interface MomentWork extends Work {
+/** What recovers a database's instance as it was at a moment. */
+export interface Moment {
+  readonly platform: Platform;
   readonly row: DatabaseRow;
   readonly spec: DatabaseSpec;
   readonly history: DatabaseHistory;
   readonly at: Date;
+  /** How many times the database's size must be free. */
+  readonly copies: number;
+  readonly onBytes: (bytes: number) => void;
+  readonly signal: AbortSignal;
+}
+
+/** A claimed operation on such an instance. */
+export interface MomentWork extends Work, Moment {
   /** The new database, if one is made. */
   readonly name: string;
 }
 
-/** A recovered instance, and what it was recovered from. */
-export interface Recovered {
-  readonly recovered: RecoveredInstance;
+/** What a moment is recovered from. */
+export interface OpenedMoment {
+  readonly source: RecoverySource;
   /** The name of the database that was live then. */
   readonly live: string;
   readonly chain: ArchiveChain;
@@ -48,9 +58,24 @@ export interface Recovered {
   readonly log: () => { readonly first: string; readonly segments: number; readonly sha256: string };
 }
 
+/** A recovered instance, and what it was recovered from. */
+export interface Recovered extends OpenedMoment {
+  readonly recovered: RecoveredInstance;
+}
+
 /** Recovers the instance from the archive, or returns why there is no such moment. */
-export async function recoverMoment(work: MomentWork): Promise<Recovered | { readonly problem: Problem }> {
-  const { platform, operation, spec, history, at, signal } = work;
+export async function recoverMoment(work: Moment): Promise<Recovered | { readonly problem: Problem }> {
+  const opened = await openMoment(work);
+  if ("problem" in opened) return opened;
+  const recovered = await work.history.recover(work.spec, opened.source);
+  if (!(await recovered.listDatabases()).includes(opened.live))
+    throw new DatabaseWorkFailed("refused", `The database ${opened.live} did not exist at that moment.`);
+  return { ...opened, recovered };
+}
+
+/** Opens what shows the moment, or returns why there is no such moment. */
+export async function openMoment(work: Moment): Promise<OpenedMoment | { readonly problem: Problem }> {
+  const { platform, row, spec, at, signal } = work;
   const found = await find(work);
   if (found === undefined) return { problem: await outside(work) };
   const { base, chain } = found;
@@ -60,16 +85,14 @@ export async function recoverMoment(work: MomentWork): Promise<Recovered | { rea
   await requireRoomToRecover(work, found);
   const start = base.start_position ?? 0;
   const log = counting(readLog(storage, { ...found, start }, signal));
-  const recovered = await history.recover(spec, {
+  const source = {
     archive: await openChecked(fileOf(work, storage, base)),
     ...{ backup_label: base.backup_label ?? "", segment_bytes: chain.segment_bytes },
     ...{ segments: log.segments, until: at, signal },
-  });
-  const live = await liveNameAt(platform.db, operation, at, spec.database_name);
-  if (!(await recovered.listDatabases()).includes(live))
-    throw new DatabaseWorkFailed("refused", `The database ${live} did not exist at that moment.`);
+  };
+  const live = await liveNameAt(platform.db, row, at, spec.database_name);
   const copy = { key: base.storage_key, sha256: base.sha256 ?? "", made_at: base.restorable_from ?? base.created_at };
-  return { recovered, live, chain, copy, log: () => ({ first: segmentName(chain, start), ...log.sum() }) };
+  return { source, live, chain, copy, log: () => ({ first: segmentName(chain, start), ...log.sum() }) };
 }
 
 function counting(given: AsyncIterable<{ name: string; content: Buffer }>) {
@@ -85,25 +108,24 @@ function counting(given: AsyncIterable<{ name: string; content: Buffer }>) {
   return { segments: all, sum: () => ({ segments, sha256: digest.copy().digest("hex") }) };
 }
 
-/** Throws `StorageFull` when the data folder has no room for the copy, its log and, unless it is a drill, the new database. */
-async function requireRoomToRecover({ platform, operation, spec }: MomentWork, { base, end }: Found): Promise<void> {
+/** Throws `StorageFull` when the data folder has no room for the copy, its log and what is made of it. */
+async function requireRoomToRecover({ platform, copies, spec }: Moment, { base, end }: Found): Promise<void> {
   const seen = await platform.ports.postgresHost.observe(spec);
-  const databases = operation.kind === "verify" ? 1 : 2;
-  const bytes = databases * (seen.state === "running" ? seen.size_bytes : 0) + end - (base.start_position ?? 0);
+  const bytes = copies * (seen.state === "running" ? seen.size_bytes : 0) + end - (base.start_position ?? 0);
   const { available_bytes } = await platform.ports.dataDisk.observe();
   if (available_bytes < bytes) throw new StorageFull();
 }
 
 type Found = Recovery<ArchiveChain, ArchiveCopy>;
 
-async function find({ platform, operation, row, history, at }: MomentWork) {
-  const newest = (await chainsOf(platform.db, operation)).at(-1);
+async function find({ platform, row, history, at }: Moment) {
+  const newest = (await chainsOf(platform.db, row)).at(-1);
   // The last seconds are still on their way, unless the database is away.
   if (!newest?.stored_until || Date.parse(newest.stored_until) < at.getTime())
     await storeNewest(platform, row, history).catch((error: unknown) =>
       platform.log.warn({ error: (error as Error).message }, "the newest log could not be stored before a restore"),
     );
-  const stored = await chainsOf(platform.db, operation);
+  const stored = await chainsOf(platform.db, row);
   return recoveryOf(stored, await copiesOf(platform.db, stored), at);
 }
 
@@ -112,15 +134,14 @@ async function storeNewest(platform: Platform, row: DatabaseRow, history: Databa
   if (isIdle) await confirmChains(platform.db, [chain.id], until);
 }
 
-async function outside({ platform, operation }: MomentWork) {
-  const chains = await chainsOf(platform.db, operation);
+async function outside({ platform, row }: Moment) {
+  const chains = await chainsOf(platform.db, row);
   return {
     code: "target_outside_window" as const,
     summary: outsideText(windowsOf(chains, await copiesOf(platform.db, chains))),
   };
 }
 
-function fileOf({ progress, signal }: MomentWork, storage: Storage, { storage_key: key, sha256 }: ArchiveCopy) {
-  const onBytes = (bytes_done: number) => progress.tell({ bytes_done });
+function fileOf({ onBytes, signal }: Moment, storage: Storage, { storage_key: key, sha256 }: ArchiveCopy) {
   return { storage, key, sha256: sha256 ?? "", signal, onBytes };
 }
