@@ -560,6 +560,41 @@ CREATE TABLE public.cron_run (
     CONSTRAINT cron_run_trigger_check CHECK ((trigger = ANY (ARRAY['schedule'::text, 'manual'::text])))
 );
 
+CREATE TABLE public.database_branch (
+    id text NOT NULL,
+    org_id text NOT NULL,
+    project_id text NOT NULL,
+    used_by text,
+    name text NOT NULL,
+    status text DEFAULT 'copying'::text NOT NULL,
+    shows timestamp with time zone,
+    mask_commit text,
+    role_name text NOT NULL,
+    database_name text NOT NULL,
+    sealed_password bytea NOT NULL,
+    access text DEFAULT 'open'::text NOT NULL,
+    method text,
+    copy_bytes bigint,
+    expected_seconds integer,
+    size_bytes bigint,
+    size_limit_bytes bigint,
+    host text,
+    port integer,
+    engine_version text,
+    problem_code text,
+    problem text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    ready_at timestamp with time zone,
+    expires_at timestamp with time zone NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    lease_owner text,
+    lease_until timestamp with time zone,
+    fence integer DEFAULT 0 NOT NULL,
+    CONSTRAINT database_branch_access_check CHECK ((access = ANY (ARRAY['open'::text, 'read_only'::text]))),
+    CONSTRAINT database_branch_method_check CHECK ((method = ANY (ARRAY['clone'::text, 'copy'::text]))),
+    CONSTRAINT database_branch_status_check CHECK ((status = ANY (ARRAY['copying'::text, 'ready'::text, 'failed'::text, 'deleting'::text])))
+);
+
 CREATE TABLE public.database_tunnel (
     id text NOT NULL,
     org_id text NOT NULL,
@@ -577,6 +612,7 @@ CREATE TABLE public.database_tunnel (
     alive_until timestamp with time zone DEFAULT (now() + '00:01:00'::interval) NOT NULL,
     backup_id text,
     encrypted boolean DEFAULT false NOT NULL,
+    branch text,
     CONSTRAINT database_tunnel_format_check CHECK ((format = ANY (ARRAY['custom'::text, 'plain'::text]))),
     CONSTRAINT database_tunnel_purpose_check CHECK ((purpose = ANY (ARRAY['session'::text, 'dump'::text, 'import'::text]))),
     CONSTRAINT database_tunnel_status_check CHECK ((status = ANY (ARRAY['waiting'::text, 'open'::text, 'closed'::text])))
@@ -1335,6 +1371,9 @@ ALTER TABLE ONLY public.cron_job
 ALTER TABLE ONLY public.cron_run
     ADD CONSTRAINT cron_run_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.database_branch
+    ADD CONSTRAINT database_branch_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.database_tunnel
     ADD CONSTRAINT database_tunnel_pkey PRIMARY KEY (id);
 
@@ -1567,6 +1606,12 @@ CREATE INDEX backup_operation_of_backup ON public.backup_operation USING btree (
 CREATE UNIQUE INDEX backup_operation_one_running ON public.backup_operation USING btree (project_id) WHERE (status = 'running'::text);
 
 CREATE INDEX backup_operation_open ON public.backup_operation USING btree (created_at) WHERE (status = 'running'::text);
+
+CREATE INDEX branch_at_work ON public.database_branch USING btree (created_at) WHERE (status = ANY (ARRAY['copying'::text, 'deleting'::text]));
+
+CREATE UNIQUE INDEX branch_by_name ON public.database_branch USING btree (project_id, name) WHERE (status <> 'deleting'::text);
+
+CREATE INDEX branch_of_user ON public.database_branch USING btree (used_by) WHERE (used_by IS NOT NULL);
 
 CREATE INDEX build_by_time ON public.build USING btree (created_at);
 
@@ -1906,6 +1951,15 @@ ALTER TABLE ONLY public.cron_run
 
 ALTER TABLE ONLY public.cron_run
     ADD CONSTRAINT cron_run_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
+
+ALTER TABLE ONLY public.database_branch
+    ADD CONSTRAINT database_branch_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.database_branch
+    ADD CONSTRAINT database_branch_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
+
+ALTER TABLE ONLY public.database_branch
+    ADD CONSTRAINT database_branch_used_by_fkey FOREIGN KEY (used_by) REFERENCES public.project(id);
 
 ALTER TABLE ONLY public.database_tunnel
     ADD CONSTRAINT database_tunnel_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);

@@ -16,9 +16,10 @@ const sessionSeconds = 14_400;
 export async function psqlInSandbox(
   ctx: CliContext,
   args: readonly string[],
-  { database }: { readonly database?: string },
+  { database, branch }: { readonly database?: string; readonly branch?: string },
 ): Promise<void> {
   const terminal = ctx.environment.stdin.isTTY === true;
+  if (branch !== undefined) throw missing("this machine");
   if (!terminal && !args.some((word) => /^(?:-c|--command|-l|--list|-V|--version)/.test(word)))
     throw missing("this machine");
   const slug = await currentProject(ctx);

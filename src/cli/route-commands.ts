@@ -7,6 +7,7 @@ const commands: Readonly<Partial<Record<RouteName, string>>> = {
   "backups.create": "berth backups create",
   "backups.list": "berth backups",
   "backups.restored": "berth backups restored",
+  "branches.list": "berth db branch",
   "builds.get": "berth builds",
   "builds.list": "berth builds",
   "builds.logs": "berth builds log",

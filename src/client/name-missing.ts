@@ -101,5 +101,6 @@ const parts: Readonly<Record<string, Kind>> = {
   key: { noun: "variable", list: "env.list", names: namesIn("variables", "key") },
   number: { noun: "one-off command", list: "runs.list", names: namesIn("runs", "number") },
   table: { noun: "table", list: "data.tables", names: namesIn("tables", "name") },
+  branch: { noun: "branch", list: "branches.list", names: namesIn("branches", "name") },
   database: { noun: "restored database", list: "backups.restored", names: namesIn("databases", "database") },
 };

@@ -72,6 +72,12 @@ export const berthFile = z.strictObject({
     .describe(
       "Whether the release command first runs on a copy of the data: `auto`, the default, if the copy is cheap or below 2 GiB",
     ),
+  mask: folder
+    .refine((path) => path.endsWith(".sql"), "must be an SQL file inside the folder, such as db/mask.sql")
+    .optional()
+    .describe(
+      "SQL that changes what people must not see in a branch of the database, before anybody can reach it; a branch is masked on request",
+    ),
   processes: z
     .record(
       z

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { branchName } from "./branches.ts";
 import { ofProject, queryInteger, slugParam } from "./fields.ts";
 import { limits } from "./limits.ts";
 import { row } from "./table.ts";
@@ -21,11 +22,15 @@ const page = {
   q: search,
 };
 
-/** Another database of the project, such as a restored one. Defaults to the project's own. */
-const database = z
-  .string()
-  .regex(/^[A-Za-z0-9_-]{1,63}$/, "must be the name of a database")
-  .optional();
+const of = {
+  /** Another database of the project, such as a restored one. Defaults to the project's own. */
+  database: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,63}$/, "must be the name of a database")
+    .optional(),
+  /** A branch of the database. */
+  branch: branchName.optional(),
+};
 
 const table = z.object({
   schema: z.string(),
@@ -68,7 +73,7 @@ export const rows = [
       ...page,
       limit: queryInteger(1, limits.table_rows, 100),
       sort: z.enum(["schema", "name", "kind", "estimated_rows", "size_bytes"]).default("schema"),
-      database,
+      ...of,
     }),
     result: z.object({ tables: z.array(table), total: z.number().int(), next_offset: z.number().int().nullable() }),
     errors: ["no_database", "conflict", "query_timeout"],
@@ -82,7 +87,7 @@ export const rows = [
     request: "GET /v1/projects/:slug/data/tables/:schema/:table",
     may: "member data:read",
     params: tableParams,
-    query: z.object({ ...page, sort: z.string().max(300).optional(), database }),
+    query: z.object({ ...page, sort: z.string().max(300).optional(), ...of }),
     result: z.object({
       schema: z.string(),
       name: z.string(),
@@ -113,7 +118,7 @@ export const rows = [
         .min(1)
         .max(limits.query_characters)
         .regex(/^[^\0]*$/, "must not contain NUL"),
-      database,
+      ...of,
     }),
     result: z.object({
       columns: z.array(z.object({ name: z.string(), type: z.string() })),

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { backupId } from "./backups.ts";
+import { branchName } from "./branches.ts";
 import { failure } from "./failure.ts";
 import { id, ofProject, slugParam, timestamp } from "./fields.ts";
 import { databaseStates, statesOf } from "./states.ts";
@@ -22,6 +23,8 @@ const tunnel = z.object({
   format: z.enum(["custom", "plain"]).nullable(),
   /** The database that it connects to; null for the live one. */
   database: z.string().nullable(),
+  /** The branch of the database that it connects to, if it does. */
+  branch: z.string().nullable(),
   /** The backup that a dump comes from; null for a dump of the database itself. */
   backup_id: id.nullable(),
   /** The file is sent as an age file, which only the platform's recovery key opens. */
@@ -80,7 +83,7 @@ export const rows = [
     name: "database.connect",
     request: "POST /v1/projects/:slug/database/sessions",
     approval: true,
-    body: z.strictObject({ database: databaseName }),
+    body: z.strictObject({ database: databaseName, branch: branchName.optional() }),
     errors: ["no_database", "conflict"],
     activity: "database.session_requested",
     summary: "Request a tunnel for a PostgreSQL client, which has the rights of the project's own role",
@@ -92,7 +95,7 @@ export const rows = [
     // With `backup_id`, exports the content of that backup instead of a database's present content.
     // With `encrypted`, sends it as an age file that only the platform's recovery key opens.
     body: z.strictObject({
-      ...{ format, database: databaseName },
+      ...{ format, database: databaseName, branch: branchName.optional() },
       ...{ backup_id: backupId.optional(), encrypted: z.boolean().default(false) },
     }),
     errors: ["no_database", "conflict"],

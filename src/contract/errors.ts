@@ -176,6 +176,32 @@ export const errors = {
     hint: "Choose a moment within the window: `berth backups archive` shows it.",
     next: "backups.archive",
   },
+  branch_limit: {
+    status: 409,
+    retry: "after_change",
+    meaning: "The project, or the platform, has as many branches of databases as it may have.",
+    hint: "Delete one that is no longer needed: `berth db branch delete <name>`. Each also ends by itself.",
+    next: "branches.list",
+  },
+  branches_unavailable: {
+    status: 409,
+    retry: "no",
+    meaning: "The database is on a server of the operator's own, whose data folder Berth cannot copy.",
+    hint: "Restore a backup beside the live database instead: `berth backups restore`.",
+  },
+  copy_too_large: {
+    status: 409,
+    retry: "after_change",
+    meaning:
+      "The database is too large to be copied byte by byte, and its file system cannot share blocks with a copy.",
+    hint: "The operator can raise BERTH_BRANCH_COPY_MIB, or put the data folder on XFS or btrfs, where a copy takes seconds and hardly any space.",
+  },
+  mask_failed: {
+    status: 409,
+    retry: "after_change",
+    meaning: "The SQL that masks a branch of the database failed, so the branch was destroyed.",
+    hint: "Correct the file that `mask` in berth.json names, and deploy it.",
+  },
   last_owner_token: {
     status: 409,
     retry: "after_change",

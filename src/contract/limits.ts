@@ -31,6 +31,8 @@ export const limits = {
   runs_listed: 100,
   runs_open: 5,
   tunnels_per_organization: 10,
+  branches_per_project: 5,
+  branch_minutes: 20_160,
   command_characters: 8192,
   domains_per_project: 100,
   replicas: 8,

@@ -3,6 +3,7 @@ import { rows as activity } from "./activity.ts";
 import { rows as alerts } from "./alerts.ts";
 import { rows as approvals } from "./approvals.ts";
 import { rows as backups } from "./backups.ts";
+import { rows as branches } from "./branches.ts";
 import { rows as builds } from "./builds.ts";
 import { rows as cron } from "./cron.ts";
 import { rows as data } from "./data.ts";
@@ -48,6 +49,7 @@ export const routes = [
   ...domains,
   ...cron,
   ...database,
+  ...branches,
   ...data,
   ...backups,
   ...disk,

@@ -48,6 +48,13 @@ export const certificateStates = {
   failed: ["issuing"],
 } as const;
 
+export const branchStates = {
+  copying: ["ready", "failed", "deleting"],
+  ready: ["failed", "deleting"],
+  failed: ["deleting"],
+  deleting: [],
+} as const;
+
 export const backupStates = { running: ["completed", "failed"], completed: [], failed: [] } as const;
 
 export const approvalStates = {

@@ -8,6 +8,7 @@ import { approvalsTask } from "../reconcile/approvals/approvals-task.ts";
 import { appsTask } from "../reconcile/apps/apps-task.ts";
 import { archivesTask } from "../reconcile/archives/archives-task.ts";
 import { backupsTask } from "../reconcile/backups/backups-task.ts";
+import { branchesTask } from "../reconcile/branches/branches-task.ts";
 import { buildsTask } from "../reconcile/builds/builds-task.ts";
 import { certificatesTask } from "../reconcile/certificates/certificates-task.ts";
 import { cronTask } from "../reconcile/cron/cron-task.ts";
@@ -82,6 +83,7 @@ function tasksOfPrimary(platform: Platform, wake: Wake): readonly Task[] {
     runsTask(platform, () => wake("runs")),
     backupsTask(platform, () => wake("backups")),
     archivesTask(platform),
+    branchesTask(platform, () => wake("branches")),
     platformBackupsTask(platform),
     logsTask(platform),
     imagesTask(platform),

@@ -74,6 +74,14 @@ export const retentionSettings = {
   rehearsalPercent: whole("BERTH_REHEARSAL_PERCENT", 1, [0, 100]).means(
     "How many percent of a table's rows it may remove; the smaller of both limits counts. Tables and columns always need an approval.",
   ),
+  branchMinutes: whole("BERTH_BRANCH_MINUTES", 1440, [5, 20_160]).means(
+    "How long a branch of a database lives when its request says nothing else.",
+  ),
+  branches: whole("BERTH_BRANCHES", 50, [0, 1000]).means("How many branches of databases the platform has at a time."),
+  branchCopyMib: whole("BERTH_BRANCH_COPY_MIB", 10_240, [0, 1_073_741_824]).means(
+    "The largest database that a branch copies byte by byte, where the file system cannot share blocks with a copy.",
+  ),
+  maskSeconds: whole("BERTH_MASK_SECONDS", 300, [1, 3600]).means("How long the SQL that masks a branch may run."),
   backupHours: whole("BERTH_BACKUP_HOURS", 6, [1, 240]).means("How long one backup, restore or verification may take."),
   finalBackupDays: whole("BERTH_FINAL_BACKUP_DAYS", 365, [0, 36_500]).means(
     "For how many days the final backup of a purged project is kept. 0: for ever.",

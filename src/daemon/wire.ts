@@ -141,6 +141,7 @@ function settingsOf(config: Config): Platform["settings"] {
       concurrent: 2,
       timeoutMs: seconds(config.backupHours * 3600),
     },
+    branches: branchSettingsOf(config),
     restartHours: config.restartHours,
     drainMs: seconds(config.drainSeconds),
     stopGraceMs: seconds(config.stopGraceSeconds),
@@ -162,6 +163,13 @@ function settingsOf(config: Config): Platform["settings"] {
       runsKept: 1000,
     },
     monitors: monitorSettingsOf(config),
+  };
+}
+
+function branchSettingsOf(config: Config): Platform["settings"]["branches"] {
+  return {
+    ...{ minutes: config.branchMinutes, perPlatform: config.branches },
+    ...{ copyBytes: mibToBytes(config.branchCopyMib), maskMs: config.maskSeconds * 1000 },
   };
 }
 

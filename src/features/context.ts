@@ -68,6 +68,8 @@ export interface HandlerPlatform {
       /** For how many days any moment of a database can be restored; 0: databases have only their backups. */
       readonly archiveDays: number;
     };
+    /** For how long a branch lives by default, and how many the platform has. */
+    readonly branches: { readonly minutes: number; readonly perPlatform: number };
     /** Registries in private networks that builds may reach, as `host[:port]`. */
     readonly privateRegistries: readonly string[];
     /** Private networks that organizations' webhooks and followed repositories may reach. */

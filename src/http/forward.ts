@@ -132,7 +132,16 @@ function needsPrimary(method: string, url: string): boolean {
 }
 
 /** Nouns whose rows use data on the primary's disk or processes on its machine. */
-const nouns: ReadonlySet<string> = new Set(["builds", "data", "database", "disk", "follow", "logs", "runs"]);
+const nouns: ReadonlySet<string> = new Set([
+  "branches",
+  "builds",
+  "data",
+  "database",
+  "disk",
+  "follow",
+  "logs",
+  "runs",
+]);
 /** Rows of other nouns that do the same. */
 const names: ReadonlySet<string> = new Set<RouteName>([
   "deployments.compare",

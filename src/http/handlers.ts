@@ -8,6 +8,7 @@ import { activity } from "../features/activity/handlers.ts";
 import { backups } from "../features/backups/handlers.ts";
 import { findBackup } from "../features/backups/backups.ts";
 import { findBuild } from "../features/builds/builds.ts";
+import { branches } from "../features/branches/handlers.ts";
 import { builds } from "../features/builds/handlers.ts";
 import { cron } from "../features/cron/handlers.ts";
 import { data } from "../features/data/handlers.ts";
@@ -86,6 +87,7 @@ export const handlers: { readonly [N in Noun]: Handlers<N> } = {
   diagnosis,
   registries,
   runs,
+  branches,
   builds,
   follow,
   env,

@@ -7,6 +7,9 @@ import { groups } from "./groups.ts";
 // The platform's hints name commands and routes, which a model with only tools can't use.
 const rowsOfCommands: Readonly<Record<string, RouteName>> = {
   "env set": "env.set",
+  "db branch": "branches.list",
+  "db branch list": "branches.list",
+  "db branch delete": "branches.delete",
   "db create": "database.create",
   "db psql": "data.query",
   db: "database.get",

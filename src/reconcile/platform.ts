@@ -86,6 +86,7 @@ export interface ReconcileSettings {
   /** How long a process without requests must run to count as healthy. */
   readonly steadyMs: number;
   readonly backups: BackupSettings;
+  readonly branches: BranchSettings;
   readonly releaseTimeoutMs: number;
   /** How long a traffic switch waits for the edges to confirm. */
   readonly edgeConfirmMs: number;
@@ -144,6 +145,15 @@ export interface BackupSettings {
   readonly concurrent: number;
   /** How long one backup, restore or verification may take. */
   readonly timeoutMs: number;
+}
+
+export interface BranchSettings {
+  readonly minutes: number;
+  readonly perPlatform: number;
+  /** The largest database that is copied byte by byte. */
+  readonly copyBytes: number;
+  /** How long a mask may run. */
+  readonly maskMs: number;
 }
 
 export interface MonitorSettings {

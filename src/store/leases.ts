@@ -16,7 +16,8 @@ export type LeasedTable =
   | "project_purge"
   | "webhook_delivery"
   | "project_follow"
-  | "image_pruning";
+  | "image_pruning"
+  | "database_branch";
 
 /** The exclusive right to change one row. Each claim gets a higher fence, so a worker that lost its lease can change nothing. */
 export interface Lease {

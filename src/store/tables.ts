@@ -305,6 +305,37 @@ export interface Tables {
     failing_since: Timestamp | null;
     exit_code: number | null;
   };
+  database_branch: {
+    id: string;
+    org_id: string;
+    project_id: string;
+    used_by: string | null;
+    name: string;
+    status: Generated<"copying" | "ready" | "failed" | "deleting">;
+    shows: Timestamp | null;
+    mask_commit: string | null;
+    role_name: string;
+    database_name: string;
+    sealed_password: Buffer;
+    access: Generated<"open" | "read_only">;
+    method: "clone" | "copy" | null;
+    copy_bytes: number | null;
+    expected_seconds: number | null;
+    size_bytes: number | null;
+    size_limit_bytes: number | null;
+    host: string | null;
+    port: number | null;
+    engine_version: string | null;
+    problem_code: string | null;
+    problem: string | null;
+    created_at: Generated<Timestamp>;
+    ready_at: Timestamp | null;
+    expires_at: Timestamp;
+    attempts: Generated<number>;
+    lease_owner: string | null;
+    lease_until: Timestamp | null;
+    fence: Generated<number>;
+  };
   database_tunnel: {
     id: string;
     org_id: string;
@@ -322,6 +353,7 @@ export interface Tables {
     alive_until: Generated<Timestamp>;
     backup_id: string | null;
     encrypted: Generated<boolean>;
+    branch: string | null;
   };
   deployment: {
     id: string;

@@ -14,6 +14,7 @@ export type Topic =
   | "edges"
   | "databases"
   | "backups"
+  | "branches"
   | "domains"
   | "certificates"
   | "cron"

@@ -53,6 +53,17 @@ export function dataRows(subject: () => Subject): void {
     await subject().expect(409, "POST", path, { body: { sql: "delete from item" } });
   });
 
+  it("POST database/branches copies the database into a server of its own, readable by its name; DELETE ends it", async () => {
+    const path = "/v1/projects/shop/database/branches";
+    const { body } = await subject().expect(201, "POST", path, { as: "member", body: { name: "tried" } });
+    assert.deepEqual([body.status, body.masked], ["ready", false]);
+    assert.equal((await subject().expect(200, "GET", `${path}/tried`)).body.name, "tried");
+    const read = { body: { sql: "select 1 as one", branch: "tried" } };
+    assert.deepEqual((await subject().expect(200, "POST", "/v1/projects/shop/database/query", read)).body.rows, [[1]]);
+    await subject().expect(204, "DELETE", `${path}/tried`);
+    assert.ok(!(await subject().expect(200, "GET", path)).body.branches.some((each: Json) => each.status === "ready"));
+  });
+
   it("POST database/sessions, dump and import open a tunnel, GET shows it; for owners only, credentials never returned", async () => {
     const asked: readonly (readonly [string, Json])[] = [
       ["sessions", {}],

@@ -54,6 +54,8 @@ export const losses: Readonly<Record<string, Loss>> = {
   "database.import": "asks",
   "data.insert": { adds: "a row" },
   "data.delete": "asks",
+  "branches.create": { asks_if_it_loses: "nothing, but an unmasked copy shows the live data for longer" },
+  "branches.delete": "asks",
   "backups.create": { adds: "a backup; refused where an earlier one would be deleted for it" },
   "backups.restore": "asks",
   "backups.set_archive": "asks",

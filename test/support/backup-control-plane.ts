@@ -1,4 +1,4 @@
-// A control plane that processes backups until it reaches a step, prints `reached`, and then blocks until the test kills it.
+// A control plane that processes backups and branches until it reaches a step, prints `reached`, and then blocks until the test kills it.
 import { Readable } from "node:stream";
 import { json } from "node:stream/consumers";
 import {
@@ -8,6 +8,8 @@ import {
 import { createDiskStorage } from "../../src/adapters/storage-disk/disk-storage.ts";
 import { formatIdentity, ownIdentity } from "../../src/kit/processes.ts";
 import { backupsTask } from "../../src/reconcile/backups/backups-task.ts";
+import { branchesTask } from "../../src/reconcile/branches/branches-task.ts";
+import type { CopyMethod, DatabaseHistory } from "../../src/ports/postgres-host.ts";
 import { createDriver } from "../../src/reconcile/driver.ts";
 import { openDatabase } from "../../src/store/database.ts";
 import { warningsLog } from "./warnings-log.ts";
@@ -32,6 +34,10 @@ export const steps = [
   "restored",
   "counting",
   "dropping",
+  "announcing",
+  "copying",
+  "branched",
+  "started",
 ] as const;
 export type Step = (typeof steps)[number];
 
@@ -48,6 +54,15 @@ function host() {
   const real = createLocalPostgresHost(input.host);
   return {
     ...real,
+    history: (id: string) => {
+      const history = real.history(id);
+      return history && { ...history, branch: branchOf(history) };
+    },
+    ensure: async (...args: Parameters<typeof real.ensure>) => {
+      const endpoint = await real.ensure(...args);
+      await reached("started");
+      return endpoint;
+    },
     dump: async (...args: Parameters<typeof real.dump>) => {
       await reached("dumping");
       return real.dump(...args);
@@ -73,6 +88,19 @@ function host() {
       if ((await real.listDatabases(args[0])).includes(args[1])) await reached("dropping");
       await real.dropDatabase(...args);
     },
+  };
+}
+
+function branchOf({ branch }: DatabaseHistory): DatabaseHistory["branch"] {
+  return async (spec, target, options) => {
+    const announce = async (method: CopyMethod) => {
+      await options.announce(method);
+      await reached("announcing");
+      // Killed at a random moment of the copy or of its recovery.
+      if (input.step === "copying") process.stdout.write("reached\n");
+    };
+    await branch(spec, target, { ...options, announce });
+    await reached(input.step === "copying" ? "copying" : "branched");
   };
 }
 
@@ -109,4 +137,8 @@ const platform = platformDouble({
   owner: formatIdentity(ownIdentity()),
   ports: { postgresHost: host(), storages: storagesDouble({ disk: storage() }) },
 });
-await createDriver({ tasks: [backupsTask(platform, () => {})], wakeups, log: warningsLog }).start();
+await createDriver({
+  tasks: [backupsTask(platform, () => {}), branchesTask(platform, () => {})],
+  wakeups,
+  log: warningsLog,
+}).start();

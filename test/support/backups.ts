@@ -10,6 +10,7 @@ import {
 } from "../../src/adapters/postgres-host-local/local-postgres-host.ts";
 import { makeTestPlace } from "../../src/adapters/postgres-host-local/test-fixture.ts";
 import { createDiskStorage } from "../../src/adapters/storage-disk/disk-storage.ts";
+import { createPostgresTenantDatabase } from "../../src/adapters/tenant-database-postgres/postgres-tenant-database.ts";
 import { databaseOf, requestDatabase, specOf, type DatabaseRow } from "../../src/features/database/database.ts";
 import { formatIdentity, ownIdentity } from "../../src/kit/processes.ts";
 import { silentLog } from "../../src/kit/log.ts";
@@ -89,7 +90,12 @@ export async function startBackupPlatform({
     ...{ standard: "disk", named: { disk: storage(createDiskStorage({ dir: backupsDir })) } },
     encrypt: async (content) => encryptTo([recipient], content),
   };
-  const api = await testApi({ ports: { postgresHost: host, storages } });
+  const tenantDatabase = createPostgresTenantDatabase({
+    connections: 3,
+    endSession: ({ spec }, processId) => host.endSession(spec, processId),
+    limitSession: ({ spec }, processId) => host.limitSession(spec, processId),
+  });
+  const api = await testApi({ ports: { postgresHost: host, storages, tenantDatabase } });
   const org = await testOrganization(api.database.db, "home", { maxProjects: 100 });
   const platform = platformOf(api, host, storages);
   const drivers: Driver[] = [];

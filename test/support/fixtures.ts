@@ -79,6 +79,12 @@ export async function testThings(platform: Store, org: TestOrganization): Promis
     .insertInto("project_database")
     .values({ ...owner, ...database, sealed_password })
     .execute();
+  const { role_name, database_name } = database;
+  const branch = { id: newId("dbb"), name: "tried", status: "ready", expires_at: new Date("2100-01-01") } as const;
+  await db
+    .insertInto("database_branch")
+    .values({ ...owner, ...branch, role_name, database_name, sealed_password })
+    .execute();
   const backup = newId("bak");
   await db
     .insertInto("backup")

@@ -105,6 +105,7 @@ export const testSettings: ReconcileSettings = {
     ...{ window: null, retention: { daily: 7, weekly: 4, manual: 20 }, archiveDays: 7, archiveEveryMs: 60_000 },
     ...{ finalRetention: { days: 365, bytes: 1e9 }, concurrent: 2, timeoutMs: 120_000 },
   },
+  branches: { minutes: 1440, perPlatform: 50, copyBytes: 1e9, maskMs: 60_000 },
   releaseTimeoutMs: 60_000,
   edgeConfirmMs: 60_000,
   restartHours: null,

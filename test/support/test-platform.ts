@@ -118,6 +118,7 @@ async function createPlatform(
     settings: {
       disk: testDiskLimits,
       backups: { retention: { manual: 20 }, archiveDays: 7 },
+      branches: { minutes: 1440, perPlatform: 50 },
       outgoingNetworks: [],
       privateRegistries: ["registry.internal:5000"],
       purgeDays: 30,

@@ -12,6 +12,8 @@ export const shownFolders: Readonly<Record<string, readonly string[]>> = {
   "src/reconcile/cron/cron-task.test.ts": ["/cron/", "src/contract/cron"],
   "src/reconcile/follow/follow.test.ts": ["/follow/", "src/features/webhooks/"],
   "test/backups/backups.test.ts": ["/backups/", "/backup", "src/ports/storage", "src/postgres/"],
+  "test/backups/branch-crashes.test.ts": ["/branches/", "/postgres-host-local/"],
+  "test/backups/branches.test.ts": ["/branches/", "/postgres-host-local/", "/archives/"],
   "test/backups/crashes.test.ts": ["/backups/", "src/reconcile/leased-work"],
   "test/backups/moments.test.ts": ["/archives/", "/backups/archive", "/backups/drills", "/postgres-host-local/"],
   "test/backups/purges.test.ts": ["/purges/", "src/features/projects/"],

@@ -11,6 +11,7 @@ import type { Paint } from "../render/paint.ts";
 import { table } from "../render/table.ts";
 import { oneLine } from "../render/text.ts";
 import { listCommand } from "../row-commands.ts";
+import { branchOption } from "./branches.ts";
 
 /** Adds `berth data`: the tables of a project's database, and their rows. */
 export function addData(program: Command, ctx: CliContext): void {
@@ -28,6 +29,7 @@ interface PageOptions {
   offset?: string;
   search?: string;
   database?: string;
+  branch?: string;
 }
 
 function addPageOptions(command: Command, sorts: string): Command {
@@ -37,7 +39,8 @@ function addPageOptions(command: Command, sorts: string): Command {
     .option("-n, --limit <n>", "how many, at most 500")
     .option("--offset <n>", "leave out the first n")
     .option("-q, --search <text>", "only entries that contain this text, ignoring case")
-    .option("--database <name>", "another database of the project, such as a restored one");
+    .option("--database <name>", "another database of the project, such as a restored one")
+    .option(...branchOption);
 }
 
 function pageQuery({ search, ...options }: PageOptions) {

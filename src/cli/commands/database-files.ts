@@ -9,6 +9,7 @@ import { runAttached } from "../../kit/exec.ts";
 import { addCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
+import { branchOption } from "./branches.ts";
 import { inDatabaseSession, sessionEnvironment } from "../database-session.ts";
 import { CliError, usageError } from "../failures.ts";
 import { openTunnel } from "../open-tunnel.ts";
@@ -28,7 +29,8 @@ function addDump(database: Command, ctx: CliContext): void {
     .option("--format <custom|plain>", "for pg_restore, or SQL text", "custom")
     .option("-o, --output <file>", "write into this file")
     .option("--database <name>", "another database of the project, such as a restored one")
-    .action(async ({ output, ...body }: { format: string; output?: string; database?: string }) => {
+    .option(...branchOption)
+    .action(async ({ output, ...body }: { format: string; output?: string; database?: string; branch?: string }) => {
       const { stdout, cwd } = ctx.environment;
       if (output === undefined && stdout.isTTY && body.format === "custom")
         throw usageError("A dump in the custom format is not for a terminal.", "Add `> demo.dump` or --format plain.");

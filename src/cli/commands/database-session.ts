@@ -12,6 +12,7 @@ import { ApplicationExit } from "../failures.ts";
 import { wholeNumber } from "../input.ts";
 import { psqlInSandbox } from "../psql-in-sandbox.ts";
 import { facts } from "../render/table.ts";
+import { branchOption } from "./branches.ts";
 
 /** Adds `berth db psql` and `berth db tunnel`: PostgreSQL clients with the project's own rights. */
 export function addSessions(database: Command, ctx: CliContext): void {
@@ -21,6 +22,7 @@ export function addSessions(database: Command, ctx: CliContext): void {
 
 interface SessionOptions {
   database?: string;
+  branch?: string;
   port?: string;
 }
 
@@ -30,9 +32,15 @@ function addPsql(database: Command, ctx: CliContext): void {
   addCommand(database, {
     usage: "psql [arguments...]",
     summary: "Open psql on the project's database; without a local psql, the one beside the application (owners only)",
-    examples: ["berth db psql", "berth db psql -- -c 'select now()'", "berth db psql -- -f migrate.sql"],
+    examples: [
+      "berth db psql",
+      "berth db psql --branch try",
+      "berth db psql -- -c 'select now()'",
+      "berth db psql -- -f migrate.sql",
+    ],
   })
     .option(...otherDatabase)
+    .option(...branchOption)
     .action(async (args: string[], options: SessionOptions) => {
       if (!(await hasProgram(ctx.environment, "psql"))) return psqlInSandbox(ctx, args, options);
       const ended = await inSession(ctx, options, (session) => {
@@ -51,17 +59,18 @@ function addTunnel(database: Command, ctx: CliContext): void {
   })
     .option("--port <n>", "listen on this port of 127.0.0.1; by default a free one")
     .option(...otherDatabase)
+    .option(...branchOption)
     .action((options: SessionOptions) => inSession(ctx, options, (session) => showUntilEnd(ctx, session)));
 }
 
 async function inSession<T>(
   ctx: CliContext,
-  { database, port }: SessionOptions,
+  { database, branch, port }: SessionOptions,
   work: (session: DatabaseSession) => Promise<T>,
 ): Promise<T> {
   const slug = await currentProject(ctx);
   const wanted = port === undefined ? {} : { port: wholeNumber(port, "--port", { least: 1, most: 65_535 }) };
-  const body = database === undefined ? {} : { database };
+  const body = { ...(database === undefined ? {} : { database }), ...(branch === undefined ? {} : { branch }) };
   const { id } = await (await ctx.client()).call("database.connect", { params: { slug }, body, signal: ctx.signal });
   return inDatabaseSession(ctx, { slug, id, ...wanted }, work);
 }

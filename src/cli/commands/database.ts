@@ -9,6 +9,7 @@ import { paintStatus, type Paint } from "../render/paint.ts";
 import { facts, table } from "../render/table.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
 import { rowCommand } from "../row-commands.ts";
+import { addBranches, branchOption } from "./branches.ts";
 import { cellText } from "./data.ts";
 import { addFiles } from "./database-files.ts";
 import { addSessions } from "./database-session.ts";
@@ -35,6 +36,7 @@ export function addDatabase(program: Command, ctx: CliContext): void {
     note: () =>
       "DATABASE_URL in the application's environment names it. A running application restarts with it in a few seconds.",
   }).option("--start-empty", "replace a database whose data is missing from the platform's data folder");
+  addBranches(database, ctx);
   addQuery(database, ctx);
   addSessions(database, ctx);
   addFiles(database, ctx);
@@ -66,7 +68,8 @@ function addQuery(database: Command, ctx: CliContext): void {
     ],
   })
     .option("--database <name>", "another database of the project, such as a restored one")
-    .action(async (given: string, options: { database?: string }) => {
+    .option(...branchOption)
+    .action(async (given: string, options: { database?: string; branch?: string }) => {
       const sql = given === "-" ? await readInput(ctx, "-") : given;
       const slug = await currentProject(ctx);
       const client = await ctx.client();

@@ -84,6 +84,15 @@ const words: { readonly [N in AskedFor]: Words } = {
     order: () => "Load a dump into a new database",
     effect: () => "Berth creates a database beside the live one, which does not change.",
   },
+  "branches.create": {
+    order: ({ target }) => `Copy the database into the branch ${target}, unmasked`,
+    effect: () => "Everybody who may read the project's data can read the copy. The live database does not change.",
+    touches: ["database"],
+  },
+  "branches.delete": {
+    order: ({ target }) => `Delete the branch ${target} of the database`,
+    effect: () => "What was written to it is gone for good. The live database stays as it is.",
+  },
   "backups.restore": {
     order: ({ detail }) =>
       `Restore the ${detail["restore_to"] === undefined ? "backup" : "database"} of ${minute(detail["taken_at"])} UTC beside the live data`,

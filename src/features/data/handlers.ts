@@ -3,12 +3,12 @@ import type { TenantLogin } from "../../ports/tenant-database.ts";
 import type { Context, Handlers } from "../context.ts";
 import { hasDatabase } from "../backups/backups.ts";
 import { requireRoomInDatabase } from "../disk/disk.ts";
-import { databaseOf, serverOf, specOf } from "../database/database.ts";
+import { databaseOf, noBranch, serverOf, specOf } from "../database/database.ts";
 import { cutCells, foundIn, nextOffset } from "./rules.ts";
 
 export const data: Handlers<"data"> = {
   async tables(ctx, { query }) {
-    const login = await enter(ctx, query.database);
+    const login = await enter(ctx, query);
     return {
       async outcome() {
         const { tables, total } = foundIn(
@@ -23,7 +23,7 @@ export const data: Handlers<"data"> = {
   },
 
   async rows(ctx, { params, query }) {
-    const login = await enter(ctx, query.database);
+    const login = await enter(ctx, query);
     const { schema, table } = params;
     return {
       async outcome() {
@@ -53,7 +53,7 @@ export const data: Handlers<"data"> = {
   },
 
   async query(ctx, { body }) {
-    const login = await enter(ctx, body.database);
+    const login = await enter(ctx, body);
     const { postgresHost, tenantDatabase } = ctx.platform.ports;
     return {
       async outcome() {
@@ -117,10 +117,15 @@ type DataContext =
   | Context<"data.insert">
   | Context<"data.delete">;
 
-/** Returns the login to the project's database, or to another one of the project; any other name is missing. */
-async function enter(ctx: DataContext, database?: string): Promise<TenantLogin> {
-  const row = await databaseOf(ctx.tx, ctx.project.org_id, ctx.project.id);
-  if (row === undefined) return ctx.fail("no_database");
+interface Chosen {
+  readonly database?: string | undefined;
+  readonly branch?: string | undefined;
+}
+
+/** Returns the login to the project's database, or to another one or a branch of it; any other name is missing. */
+async function enter(ctx: DataContext, { database, branch }: Chosen = {}): Promise<TenantLogin> {
+  const row = await databaseOf(ctx.tx, ctx.project.org_id, ctx.project.id, branch);
+  if (row === undefined) return branch === undefined ? ctx.fail("no_database") : ctx.fail("not_found", noBranch);
   if (database !== undefined && !(await hasDatabase(ctx.tx, row, database))) return ctx.fail("not_found");
   const server = serverOf(row);
   if (server === null)

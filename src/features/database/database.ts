@@ -19,10 +19,21 @@ export {
 
 export { deadTunnels, deleteOldTunnels, markTunnelClosed } from "./tunnel-queries.ts";
 
+/** Why a request that names a branch finds none. */
+export const noBranch = {
+  error: "The project has no branch of this name that is ready.",
+  hint: "`berth db branch list` lists its branches.",
+};
+
 /** The failure's code of a database that was ready before and whose data is gone. */
 export const partMissing = "part_missing";
 
 const secretName = "database_password";
+
+/** Creates the password of a branch of the project's database, sealed as `specOf` expects it. */
+export function newPassword(vault: Vault, projectId: string) {
+  return vault.seal(projectId, secretName, randomBytes(24).toString("base64url"));
+}
 
 /** Creates the project's database row with random names and password; returns false when it already has one. */
 export async function requestDatabase(
@@ -31,13 +42,12 @@ export async function requestDatabase(
   project: { org_id: string; project_id: string },
 ): Promise<boolean> {
   const name = randomBytes(6).toString("hex");
-  const password = randomBytes(24).toString("base64url");
   return insertDatabase(tx, {
     id: newId("dbs"),
     ...project,
     role_name: `u${name}`,
     database_name: `d${name}`,
-    sealed_password: vault.seal(project.project_id, secretName, password),
+    sealed_password: newPassword(vault, project.project_id),
   });
 }
 

@@ -28,12 +28,15 @@ export const database: Handlers<"database"> = {
   },
 
   connect: (ctx, { body }) =>
-    requestTunnel(ctx, { purpose: "session", format: null, database_name: body.database ?? null }),
+    requestTunnel(ctx, {
+      ...{ purpose: "session", format: null },
+      ...{ database_name: body.database ?? null, branch: body.branch },
+    }),
   dump: (ctx, { body }) =>
     body.backup_id === undefined
       ? requestTunnel(ctx, {
           ...{ purpose: "dump", format: body.format, encrypted: body.encrypted },
-          database_name: body.database ?? null,
+          ...{ database_name: body.database ?? null, branch: body.branch },
         })
       : requestDownload(ctx, { ...body, backup_id: body.backup_id }),
   import: (ctx, { body }) => requestImport(ctx, body.format),

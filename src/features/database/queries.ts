@@ -33,13 +33,47 @@ const joined = (db: Db | Tx) =>
     .leftJoin("disk_use", "disk_use.project_id", "project_database.project_id")
     .select(columns);
 
-export async function databaseOf(db: Db | Tx, orgId: string, projectId: string) {
+/** Returns the project's database, or its branch of this name, if that is ready. */
+export async function databaseOf(
+  db: Db | Tx,
+  orgId: string,
+  projectId: string,
+  branch: string | null = null,
+): Promise<DatabaseRow | undefined> {
+  if (branch !== null) return readyBranch(db, { org_id: orgId, project_id: projectId, name: branch });
   return joined(db)
     .where(({ and }) => and({ "project_database.org_id": orgId, "project_database.project_id": projectId }))
     .executeTakeFirst();
 }
 
-/** Returns the project's database as one of its deployments uses it; this may differ from the live database. */
+const branchColumns = [
+  ...(["b.id", "b.org_id", "b.project_id", "b.role_name", "b.database_name", "b.sealed_password"] as const),
+  ...(["b.port", "b.host", "b.engine_version", "b.created_at", "b.ready_at", "b.access as database_access"] as const),
+  "project.number as project_number",
+  "project.deleted_at as project_deleted_at",
+  "project.updated_at as project_updated_at",
+] as const;
+
+/** Returns a ready branch as the database that it is. */
+async function readyBranch(
+  db: Db | Tx,
+  key: { readonly org_id: string; readonly project_id?: string; readonly name?: string; readonly used_by?: string },
+): Promise<DatabaseRow | undefined> {
+  const conditions = Object.entries(key).map(([column, value]) => sql<boolean>`${sql.ref(`b.${column}`)} = ${value}`);
+  const row = await db
+    .selectFrom("database_branch as b")
+    .innerJoin("project", "project.id", "b.project_id")
+    .select(branchColumns)
+    .where("b.status", "=", "ready")
+    .where(({ and }) => and(conditions))
+    .executeTakeFirst();
+  return row && { ...row, status: "ready", failure: null, archived: false, archive_problem: null };
+}
+
+/**
+ * Returns the project's database as one of its deployments uses it; this may differ from the live database. A project without one uses the
+ * branch of another project's database that was made for it.
+ */
 export async function databaseOfDeployment(
   db: Db,
   deployment: { readonly id: string; readonly org_id: string; readonly project_id: string },
@@ -55,10 +89,11 @@ export async function databaseOfDeployment(
     .where("project_database.org_id", "=", deployment.org_id)
     .where("project_database.project_id", "=", deployment.project_id)
     .executeTakeFirst();
-  return row && { ...row, database_name: row.kept_name ?? row.database_name };
+  if (row === undefined) return readyBranch(db, { org_id: deployment.org_id, used_by: deployment.project_id });
+  return { ...row, database_name: row.kept_name ?? row.database_name };
 }
 
-export type DatabaseRow = NonNullable<Awaited<ReturnType<typeof databaseOf>>>;
+export type DatabaseRow = NonNullable<Awaited<ReturnType<ReturnType<typeof joined>["executeTakeFirst"]>>>;
 
 export type NewDatabase = Columns<"project_database", "id" | "org_id" | "project_id" | "role_name" | "database_name"> &
   Columns<"project_database", "sealed_password">;

@@ -4,12 +4,13 @@ import { provenNow } from "../../store/proven-time.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 
 const shown = [
-  ...(["id", "purpose", "format", "database_name as database", "backup_id", "encrypted", "status"] as const),
+  ...(["id", "purpose", "format", "database_name as database", "branch", "backup_id", "encrypted", "status"] as const),
   ...(["close_reason", "created_at", "closed_at"] as const),
 ] as const;
 
 export interface NewTunnel
   extends ProjectKey, Columns<"database_tunnel", "id" | "token_id" | "purpose" | "format" | "database_name"> {
+  readonly branch?: string | undefined;
   readonly backup_id?: string;
   readonly encrypted?: boolean;
 }
@@ -74,7 +75,7 @@ export async function markTunnelClosed(db: Db | Tx, id: string, reason: string):
 export async function deadTunnels(db: Db) {
   return db
     .selectFrom("database_tunnel")
-    .select(["id", "org_id", "project_id", "purpose", "status", "role_name", "database_name"])
+    .select(["id", "org_id", "project_id", "purpose", "status", "role_name", "database_name", "branch"])
     .where("status", "<>", "closed")
     .where("alive_until", "<=", sql<string>`now()`)
     .execute();

@@ -76,6 +76,7 @@ describe("tunnels to a project's database", { skip: missingPart || withoutPsql }
     const asked = await platform.call("POST", path("sessions"), {});
     assert.deepEqual(Object.keys(asked.body).toSorted(), [
       "backup_id",
+      "branch",
       "close_reason",
       "closed_at",
       "created_at",

@@ -22,7 +22,7 @@ import {
 import { Refused, type Context, type HandlerPlatform, type Tunnel } from "../context.ts";
 import { requireRoomInDatabase } from "../disk/disk.ts";
 import type { ProjectKey } from "../projects/projects.ts";
-import { serverOf, specOf } from "./database.ts";
+import { noBranch, serverOf, specOf } from "./database.ts";
 import { databaseOf } from "./queries.ts";
 import {
   insertTunnel,
@@ -35,16 +35,16 @@ import {
 } from "./tunnel-queries.ts";
 
 type AskingContext = Context<"database.connect"> | Context<"database.dump"> | Context<"database.import">;
-type Wanted = Pick<NewTunnel, "purpose" | "format" | "database_name" | "backup_id" | "encrypted">;
+type Wanted = Pick<NewTunnel, "purpose" | "format" | "database_name" | "branch" | "backup_id" | "encrypted">;
 
 /** Creates a tunnel to the database that its token may open within a minute. */
 export async function requestTunnel(ctx: AskingContext, wanted: Wanted): Promise<Result<"database.tunnel">> {
   const { key } = ctx.project;
-  const row = await databaseOf(ctx.tx, key.org_id, key.project_id);
-  if (row === undefined) return ctx.fail("no_database");
+  const { database_name, branch } = wanted;
+  const row = await databaseOf(ctx.tx, key.org_id, key.project_id, branch);
+  if (row === undefined) return branch === undefined ? ctx.fail("no_database") : ctx.fail("not_found", noBranch);
   if (serverOf(row) === null)
     return ctx.fail("unavailable", { error: "The database is still being created. Try again in a moment." });
-  const { database_name } = wanted;
   if (database_name !== null && wanted.purpose !== "import" && !(await hasDatabase(ctx.tx, row, database_name)))
     return ctx.fail("not_found");
   return createTunnel(ctx, wanted);
@@ -67,12 +67,14 @@ interface WantedBackup {
   readonly format: "custom" | "plain";
   readonly encrypted: boolean;
   readonly database?: string | undefined;
+  readonly branch?: string | undefined;
 }
 
 /** Requests a tunnel that transfers a backup; it must be one that the project could restore. */
 export async function requestDownload(ctx: Context<"database.dump">, wanted: WantedBackup) {
-  const { backup_id, format, encrypted, database } = wanted;
-  if (database !== undefined) return ctx.fail("conflict", { error: "Give either a database or a backup, not both." });
+  const { backup_id, format, encrypted, database, branch } = wanted;
+  if (database !== undefined || branch !== undefined)
+    return ctx.fail("conflict", { error: "Give a database, a branch or a backup, not several." });
   const backup = await restorableBackup(ctx.tx, ctx.project.key, ctx.caller, backup_id);
   if (backup === undefined) return ctx.fail("not_found");
   if (backup.status !== "completed")
@@ -119,8 +121,8 @@ export async function showOrOpen(
       serve({ platform, id }, tunnel, () => serveFiles({ platform, ...found }, backup, tunnel)),
     );
   }
-  const row = await databaseOf(platform.db, key.org_id, key.project_id);
-  if (row === undefined) return ctx.fail("no_database");
+  const row = await databaseOf(platform.db, key.org_id, key.project_id, found.branch);
+  if (row === undefined) return found.branch === null ? ctx.fail("no_database") : ctx.fail("not_found", noBranch);
   if (isConnection) {
     if (found.status !== "open") return ctx.fail("conflict", { error: "The session is not open." });
     const server = serverOf(row);

@@ -90,11 +90,12 @@ export async function endPurge(tx: Tx, lease: Lease, problem: string | null): Pr
   return done.numUpdatedRows === 1n;
 }
 
-/** Returns whether the project has a build or deployment that has not ended. */
+/** Returns whether the project has a build or deployment that has not ended, or a branch that is not deleted yet. */
 export async function isBusy(db: Db, { org_id, project_id }: ProjectKey): Promise<boolean> {
   const { rows } = await sql`
     select 1 from build where org_id = ${org_id} and project_id = ${project_id} and status in ('queued', 'running')
     union all select 1 from deployment where org_id = ${org_id} and project_id = ${project_id} and status in ('pending', 'starting')
+    union all select 1 from database_branch where org_id = ${org_id} and ${project_id} in (project_id, used_by)
     limit 1`.execute(db);
   return rows.length > 0;
 }

@@ -32,7 +32,7 @@ export function tunnelsTask(platform: Platform): Task {
 type Dead = Awaited<ReturnType<typeof deadTunnels>>[number];
 
 async function clear({ db, vault, ports }: Platform, tunnel: Dead): Promise<void> {
-  const row = await databaseOf(db, tunnel.org_id, tunnel.project_id);
+  const row = await databaseOf(db, tunnel.org_id, tunnel.project_id, tunnel.branch);
   if (row !== undefined && tunnel.status === "open") {
     const spec = specOf(vault, row);
     if (tunnel.role_name !== null) await ports.postgresHost.dropSessionRole(spec, tunnel.role_name);

@@ -1,0 +1,130 @@
+import { updateBranch, type TakenBranch } from "../../features/branches/branches.ts";
+import { readSourceSettings } from "../../features/builds/builds.ts";
+import { databaseOf, specOf } from "../../features/database/database.ts";
+import { bytesText } from "../../kit/bytes-text.ts";
+import {
+  DatabaseWorkFailed,
+  MaskFailed,
+  type BranchOptions,
+  type CopyMethod,
+  type DatabaseEndpoint,
+  type DatabaseHistory,
+  type DatabaseSpec,
+} from "../../ports/postgres-host.ts";
+import { ArchiveDamaged, StorageFull } from "../../ports/storage.ts";
+import { requireLease, type Lease } from "../../store/leases.ts";
+import { openMoment } from "../archives/recover-moment.ts";
+import type { Platform } from "../platform.ts";
+
+/** Why there is no branch: a code of the API, and a sentence for the project's owner. */
+export interface Problem {
+  readonly code: string;
+  readonly summary: string;
+}
+
+export type Made = DatabaseEndpoint & { readonly size_limit_bytes: number };
+
+export interface Making {
+  readonly platform: Platform;
+  readonly branch: TakenBranch;
+  readonly lease: Lease;
+  readonly signal: AbortSignal;
+}
+
+/** What a branch may grow beyond its database at the time. */
+const growthBytes = 1024 ** 3;
+/** What one processor and one disk copy of a database in a second, log and start included. */
+const copiedPerSecond = 50 * 1024 ** 2;
+
+/** Makes the instance of a branch and starts it. Resolves with the problem if there is none to be made; throws on platform faults. */
+export async function makeBranch(making: Making): Promise<Made | Problem> {
+  try {
+    return await perform(making);
+  } catch (error) {
+    making.signal.throwIfAborted();
+    const problem = problemOf(error);
+    if (problem === undefined) throw error;
+    making.platform.log.warn({ err: error, branch: making.branch.id }, "a branch could not be made");
+    return problem;
+  }
+}
+
+async function perform(making: Making): Promise<Made | Problem> {
+  const { platform, branch, lease, signal } = making;
+  const { db, vault, ports } = platform;
+  const row = await databaseOf(db, branch.org_id, branch.project_id);
+  const history = row && ports.postgresHost.history(row.id);
+  if (row === undefined || history === null || history === undefined)
+    return { code: "unavailable", summary: "The project's database is gone." };
+  const spec = specOf(vault, row);
+  const seen = await ports.postgresHost.observe(spec);
+  if (seen.state !== "running") throw new DatabaseWorkFailed("away", "The database is not running.");
+  const mask = branch.mask_commit === null ? null : await maskOf(making, branch.mask_commit);
+  const from = branch.shows === null ? null : await openMoment(momentOf(making, { row, spec, history }, branch.shows));
+  if (from !== null && "problem" in from) return from.problem;
+  const { password } = specOf(vault, { ...row, sealed_password: branch.sealed_password });
+  const database_name = from === null ? spec.database_name : from.live;
+  await updateBranch(db, lease, { database_name });
+  const target: DatabaseSpec = { ...spec, id: branch.id, database_name, password, access: "open", was_ready: true };
+  await requireLease(db, lease);
+  await history.branch(spec, target, {
+    ...{ from: from?.source ?? null, mask, signal },
+    announce: (method) => announce(making, method, seen.size_bytes),
+  });
+  const endpoint = await ports.postgresHost.ensure(target, signal);
+  return { ...endpoint, size_limit_bytes: seen.size_bytes + growthBytes };
+}
+
+/** Refuses a copy that is too large, and lets waiting callers know what is copied. */
+async function announce({ platform, branch, lease }: Making, method: CopyMethod, copy_bytes: number): Promise<void> {
+  const { copyBytes } = platform.settings.branches;
+  if (method === "copy" && copy_bytes > copyBytes) throw new CopyTooLarge(copy_bytes, copyBytes);
+  const { is_short, available_bytes } = await platform.ports.dataDisk.observe();
+  if (is_short || (method === "copy" && available_bytes < copy_bytes)) throw new StorageFull();
+  const expected_seconds = method === "copy" ? Math.ceil(copy_bytes / copiedPerSecond) : 1;
+  await updateBranch(platform.db, lease, { method, copy_bytes, expected_seconds });
+  await platform.wakeups.send(platform.db, "outcomes", branch.id);
+}
+
+class CopyTooLarge extends Error {
+  constructor(bytes: number, most: number) {
+    const seconds = Math.ceil(bytes / copiedPerSecond);
+    super(
+      `The database has ${bytesText(bytes)}, which would take about ${seconds} s to copy; at most ${bytesText(most)} are copied.`,
+    );
+  }
+}
+
+const mostMaskBytes = 1024 ** 2;
+
+/** Reads the SQL that the commit's berth.json names. */
+async function maskOf({ platform, branch }: Making, commit: string): Promise<BranchOptions["mask"]> {
+  const { project_id, root } = branch;
+  const { repositories } = platform.ports;
+  const settings = await readSourceSettings(repositories, { project_id, commit, root });
+  const file = settings.outcome === "read" ? settings.file?.mask : undefined;
+  if (file === undefined || settings.outcome !== "read")
+    throw new MaskFailed("berth.json of the deployed commit names no mask.");
+  const path = settings.root === "" ? file : `${settings.root}/${file}`;
+  const sql = await repositories.read(project_id, commit, { path, maxBytes: mostMaskBytes });
+  if (sql === null) throw new MaskFailed(`The deployed commit has no file ${path} of at most 1 MiB.`);
+  return { sql: sql.toString(), timeoutMs: platform.settings.branches.maskMs };
+}
+
+type Source = Pick<Parameters<typeof openMoment>[0], "row" | "spec"> & { readonly history: DatabaseHistory };
+
+function momentOf({ platform, signal }: Making, source: Source, shows: string) {
+  return { ...source, platform, signal, at: new Date(shows), copies: 1, onBytes: () => {} };
+}
+
+/** Returns the problem of a failed attempt; undefined for a platform fault. */
+function problemOf(error: unknown): Problem | undefined {
+  const summary = (error as Error).message;
+  if (error instanceof MaskFailed) return { code: "mask_failed", summary };
+  if (error instanceof CopyTooLarge) return { code: "copy_too_large", summary };
+  if (error instanceof ArchiveDamaged) return { code: "target_outside_window", summary };
+  if (error instanceof StorageFull) return { code: "storage_full", summary: "The disk has no room for the branch." };
+  if (!(error instanceof DatabaseWorkFailed)) return undefined;
+  const codes = { full: "storage_full", refused: "conflict", away: "unavailable", missing: "unavailable" } as const;
+  return { code: codes[error.reason], summary };
+}
