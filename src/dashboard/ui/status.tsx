@@ -38,6 +38,8 @@ const tones: Record<string, readonly [Tone, string]> = {
   verified: ["ok", "Verified"],
   mismatch: ["bad", "Mismatch"],
   provisioning: ["busy", "Provisioning"],
+  copying: ["busy", "Copying"],
+  deleting: ["busy", "Deleting"],
   ready: ["ok", "Ready"],
   off: ["off", "Off"],
   ok: ["ok", "OK"],

@@ -14,6 +14,7 @@ import { State, Tag } from "../../ui/status.tsx";
 import { Table, type Column } from "../../ui/table.tsx";
 import { Ago, Fact, Prose } from "../../ui/text.tsx";
 import { Empty, View } from "../../ui/view.tsx";
+import { Branches } from "../branches/branches.tsx";
 import { QueryBox } from "../data/query-box.tsx";
 
 type TableRow = Answer<"data.tables">["tables"][number];
@@ -58,6 +59,7 @@ export function DatabasePage() {
               <>
                 <Tables slug={slug} />
                 <QueryBox slug={slug} />
+                <Branches slug={slug} />
               </>
             )}
           </>
