@@ -304,7 +304,7 @@ CREATE TABLE public.api_token (
     project_ids text[],
     kind text DEFAULT 'token'::text NOT NULL,
     person_id text,
-    CONSTRAINT api_token_kind_check CHECK ((kind = ANY (ARRAY['token'::text, 'member'::text]))),
+    CONSTRAINT api_token_kind_check CHECK ((kind = ANY (ARRAY['token'::text, 'member'::text, 'cli'::text, 'mcp'::text]))),
     CONSTRAINT api_token_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'member'::text])))
 );
 
@@ -896,6 +896,31 @@ CREATE TABLE public.notification (
     CONSTRAINT notification_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'delivered'::text, 'given_up'::text])))
 );
 
+CREATE TABLE public.oauth_client (
+    id text NOT NULL,
+    name text NOT NULL,
+    redirect_uris text[] NOT NULL,
+    address text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    last_used_at timestamp with time zone
+);
+
+CREATE TABLE public.oauth_grant (
+    hash bytea NOT NULL,
+    client_id text NOT NULL,
+    redirect_uri text,
+    challenge text,
+    user_code_hash bytea,
+    device text DEFAULT ''::text NOT NULL,
+    opened_by text,
+    token_id text,
+    token_expires_at timestamp with time zone,
+    denied_at timestamp with time zone,
+    used_at timestamp with time zone,
+    polled_at timestamp with time zone,
+    expires_at timestamp with time zone NOT NULL
+);
+
 CREATE TABLE public.organization (
     id text NOT NULL,
     slug text NOT NULL,
@@ -1434,6 +1459,15 @@ ALTER TABLE ONLY public.monitor_check
 ALTER TABLE ONLY public.notification
     ADD CONSTRAINT notification_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.oauth_client
+    ADD CONSTRAINT oauth_client_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.oauth_grant
+    ADD CONSTRAINT oauth_grant_pkey PRIMARY KEY (hash);
+
+ALTER TABLE ONLY public.oauth_grant
+    ADD CONSTRAINT oauth_grant_user_code_hash_key UNIQUE (user_code_hash);
+
 ALTER TABLE ONLY public.organization
     ADD CONSTRAINT organization_pkey PRIMARY KEY (id);
 
@@ -1726,6 +1760,12 @@ CREATE INDEX notification_ended ON public.notification USING btree (finished_at)
 CREATE INDEX notification_given_up ON public.notification USING btree (finished_at) WHERE (status = 'given_up'::text);
 
 CREATE INDEX notification_leased ON public.notification USING btree (lease_until) WHERE (lease_until IS NOT NULL);
+
+CREATE INDEX oauth_client_by_address ON public.oauth_client USING btree (address, created_at);
+
+CREATE INDEX oauth_client_by_use ON public.oauth_client USING btree (last_used_at NULLS FIRST, created_at);
+
+CREATE INDEX oauth_grant_by_end ON public.oauth_grant USING btree (expires_at);
 
 CREATE UNIQUE INDEX organization_is_first ON public.organization USING btree (is_first) WHERE is_first;
 
@@ -2038,6 +2078,9 @@ ALTER TABLE ONLY public.invite
 
 ALTER TABLE ONLY public.notification
     ADD CONSTRAINT notification_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.oauth_grant
+    ADD CONSTRAINT oauth_grant_token_id_fkey FOREIGN KEY (token_id) REFERENCES public.api_token(id);
 
 ALTER TABLE ONLY public.page_look
     ADD CONSTRAINT page_look_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);

@@ -112,7 +112,8 @@ describe("who may call /mcp", () => {
     for (const own of [{}, { cookie }] as Record<string, string>[]) {
       const refused = await post(own);
       assert.equal(refused.status, 401, JSON.stringify(body));
-      assert.equal(refused.headers.get("www-authenticate"), "Bearer");
+      const metadata = `${api.baseUrl}/.well-known/oauth-protected-resource/mcp`;
+      assert.equal(refused.headers.get("www-authenticate"), `Bearer resource_metadata="${metadata}"`);
     }
   });
 

@@ -9,6 +9,10 @@ const scopeName = z.enum(scopes as readonly string[] as [string, ...string[]]);
 export const apiToken = z.object({
   id,
   name: z.string(),
+  /** `cli` and `mcp`: a program that a person connected; `member`: a person's session, never listed. */
+  kind: z.enum(["token", "cli", "mcp", "member"]),
+  /** Whose program it is; null for a token that is nobody's own. */
+  person: z.string().nullable(),
   role: z.enum(roles),
   platform_admin: z.boolean(),
   scopes: z.array(scopeName),
@@ -49,7 +53,7 @@ export const rows = [
     request: "GET /v1/api-tokens",
     may: "member tokens:read",
     result: z.object({ api_tokens: z.array(apiToken) }),
-    summary: "List the organization's tokens, without their secret text",
+    summary: "List the organization's tokens and connected programs, without their secret text",
   }),
   row({
     name: "tokens.delete",
@@ -62,6 +66,6 @@ export const rows = [
     errors: ["last_owner_token", "forbidden"],
     changes_rights: true,
     activity: "token.deleted",
-    summary: "Revoke a token; it stops working within a second",
+    summary: "Revoke a token or disconnect a program; it stops working within a second",
   }),
 ] as const;

@@ -14,7 +14,7 @@ export interface ShownDecision extends Decision {
   readonly isSignedIn: boolean;
 }
 
-type Row = readonly [name: string, cell: string];
+export type Row = readonly [name: string, cell: string];
 
 export interface PageContent {
   readonly title: string;
@@ -102,7 +102,8 @@ form{display:flex;gap:.5rem;margin-top:2rem}button{height:36px;padding:0 1.25rem
 button[value=approved]{border-color:var(--bad);color:var(--bad)}
 :focus-visible{outline:2px solid var(--accent);outline-offset:2px}
 .order{max-width:none;color:inherit;font-size:1.0625rem;font-weight:500;overflow-wrap:anywhere}.order+p{margin-top:.25rem}
-details{margin-top:2rem;font-size:13px}summary{color:var(--muted);cursor:pointer}.back{display:inline-block;margin-top:2rem;color:var(--accent);font-size:13px}
+.choice{display:block}.choice label{display:block}.choice fieldset{margin:0 0 1rem;padding:.75rem 1rem;border:1px solid var(--line);border-radius:6px}.choice legend{padding:0 .25rem;color:var(--muted);font-size:13px}.choice .within{margin:.25rem 0 .25rem 1.5rem;columns:2}.choice input[type=text]{height:36px;padding:0 .75rem;border:1px solid var(--line);border-radius:6px;background:var(--bg);color:inherit;font:inherit;letter-spacing:.1em;text-transform:uppercase}
+.warning{margin-top:1rem;color:var(--bad)}details{margin-top:2rem;font-size:13px}summary{color:var(--muted);cursor:pointer}.back{display:inline-block;margin-top:2rem;color:var(--accent);font-size:13px}
 @media(width<640px){th,td{display:block;width:100%}th{padding-bottom:0}tr td{border-top:0}button{flex:1;height:44px}}`;
 
 // Writes the times in the reader's zone, with the exact one in UTC on hover. Without it the page shows UTC.
@@ -112,12 +113,12 @@ const sha256 = (text: string) => `'sha256-${hash("sha256", text, "base64")}'`;
 
 /**
  * Returns the headers under which the page loads nothing but fonts of its own origin, executes only its own script, can't be framed, and
- * submits forms only to its own origin.
+ * submits forms only to its own origin, and to `answerTo`, where a program's answer goes.
  */
-export function pageHeaders(fonts: string): Record<string, string> {
+export function pageHeaders(fonts: string, answerTo = ""): Record<string, string> {
   return {
     "cache-control": "no-store",
-    "content-security-policy": `default-src 'none'; style-src ${sha256(fonts + style)}; font-src 'self'; script-src ${sha256(script)}; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
+    "content-security-policy": `default-src 'none'; style-src ${sha256(fonts + style)}; font-src 'self'; script-src ${sha256(script)}; form-action 'self'${answerTo}; base-uri 'none'; frame-ancestors 'none'`,
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
@@ -139,7 +140,7 @@ export function renderContent({ title, html, linksBack }: PageContent, fonts: st
 `;
 }
 
-function table(rows: readonly Row[]): string {
+export function table(rows: readonly Row[]): string {
   return `<table>${rows.map(([name, cell]) => `<tr><th>${escape(name)}</th><td>${cell}</td></tr>`).join("")}</table>`;
 }
 
@@ -193,6 +194,6 @@ const entities: Readonly<Record<string, string>> = {
   "'": "&#39;",
 };
 
-function escape(text: string): string {
+export function escape(text: string): string {
   return visible(text).replaceAll(/[&<>"']/g, (character) => entities[character] ?? "");
 }

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { mayDecide } from "../contract/access.ts";
 import { routes } from "../contract/routes.ts";
-import { Refused, type Caller, type HandlerPlatform } from "../features/context.ts";
+import { type Caller, type HandlerPlatform } from "../features/context.ts";
 import type { Log } from "../kit/log.ts";
 import {
   decisionContent,
@@ -13,6 +13,7 @@ import {
 } from "./decision-html.ts";
 import { answerTo } from "./errors.ts";
 import { decide, openDecision, touchedBy, wordsOf, type Decision } from "./handlers.ts";
+import { isFromThisPage, isNonce, makeNonce, readOnlyForms } from "./own-form.ts";
 import { sessionOf } from "./sign-in.ts";
 
 export interface DecisionPage {
@@ -30,7 +31,6 @@ type SessionRequest = FastifyRequest<{ Params: { id: string }; Body: unknown }>;
 const linkPath = "/decide/:link";
 /** Below the path that the cookie of a session is sent to. */
 const sessionPath = "/session/decide/:id";
-const mostFormBytes = 4096;
 
 /**
  * Adds the page that decides a request, outside the API: plain HTML that works without a script. Anyone who has the link of an approval may
@@ -39,13 +39,7 @@ const mostFormBytes = 4096;
  */
 export function addDecisionPage(app: FastifyInstance, page: DecisionPage): void {
   void app.register(async (scope) => {
-    scope.removeAllContentTypeParsers();
-    const parser = { parseAs: "string", bodyLimit: mostFormBytes } as const;
-    scope.addContentTypeParser(
-      "application/x-www-form-urlencoded",
-      parser,
-      async (_: FastifyRequest, text: string | Buffer) => readForm(text.toString()),
-    );
+    readOnlyForms(scope);
     scope.setErrorHandler((error, request, reply) => {
       const { status, kind } = answerTo(error);
       if (kind === "fault") page.log.error({ request_id: request.id, err: error }, "the page of a decision failed");
@@ -75,14 +69,6 @@ async function signedIn(page: DecisionPage, request: SessionRequest): Promise<Si
 
 const refuseSignedOut = (page: DecisionPage, reply: FastifyReply) =>
   send(page, reply, 401, noticeContent("signed_out", true));
-
-/** Parses a form's fields. Refuses a repeated field: one parser could use the first value and another the last. */
-function readForm(text: string): Readonly<Record<string, string>> {
-  const fields = [...new URLSearchParams(text)];
-  const form = Object.fromEntries(fields);
-  if (Object.keys(form).length !== fields.length) throw new Refused("invalid_request");
-  return form;
-}
 
 async function show(page: DecisionPage, person: Person, reply: FastifyReply): Promise<FastifyReply> {
   const { platform } = page;
@@ -138,36 +124,6 @@ const notices: Readonly<Record<string, Notice>> = { approved: "used", denied: "u
 
 function noticeOf(status: string): Notice {
   return notices[status] ?? "expired";
-}
-
-/**
- * Returns whether the form was sent from this page, by the `Origin` that browsers send. Through a tunnel or a proxy, the origin is the host
- * that the browser requested.
- */
-function isFromThisPage({ headers }: FastifyRequest, controlUrl: string): boolean {
-  // Sent by a browser that prefers the header's referrer policy over the page's. No page of another site can send `same-origin`.
-  if (headers.origin === "null") return headers["sec-fetch-site"] === "same-origin";
-  const origin = URL.parse(headers.origin ?? "");
-  return origin !== null && (origin.origin === new URL(controlUrl).origin || origin.host === headers.host);
-}
-
-const nonceName = "decision nonce";
-const nonceMs = 60 * 60 * 1000;
-
-/**
- * Creates a nonce that is valid for an hour and for this person's page. It is sealed, so only this platform can create one, and none needs to be
- * stored.
- */
-function makeNonce({ vault, clock }: HandlerPlatform, key: string): string {
-  return vault.seal(key, nonceName, String(clock.now().getTime() + nonceMs)).toString("base64url");
-}
-
-function isNonce({ vault, clock }: HandlerPlatform, key: string, nonce: string): boolean {
-  try {
-    return Number(vault.open(key, nonceName, Buffer.from(nonce, "base64url"))) > clock.now().getTime();
-  } catch {
-    return false;
-  }
 }
 
 function send(page: DecisionPage, reply: FastifyReply, status: number, content: PageContent): FastifyReply {

@@ -75,7 +75,28 @@ export {
   type Browser,
   type NewPasskey,
 } from "../features/people/people.ts";
-export { authenticate, recordUse } from "../features/tokens/tokens.ts";
+export {
+  commandLine,
+  decideDevice,
+  disconnect,
+  exchangeCode,
+  findClient,
+  isRedirect,
+  isSameRedirect,
+  issueCode,
+  openDevice,
+  pollDevice,
+  projectsToChoose,
+  receiverOf,
+  registerClient,
+  shownName,
+  startDevice,
+  whyNotConnect,
+  type Choice,
+  type Client,
+  type Issued,
+} from "../features/programs/programs.ts";
+export { authenticate, isToolsText, recordUse } from "../features/tokens/tokens.ts";
 
 /** The handlers of every noun of the contract. Only this list and the ones below tie this layer to particular nouns. */
 export const handlers: { readonly [N in Noun]: Handlers<N> } = {

@@ -15,6 +15,7 @@ import { isForwarded } from "./forward.ts";
 import type { HttpLimits } from "./http-limits.ts";
 import { hostnameOf, isLocal } from "./head-check.ts";
 import { bearerOf, createLargeBodyCheck } from "./large-bodies.ts";
+import { addressOf, resourceMetadataPath } from "./oauth-address.ts";
 import { runPipeline } from "./pipeline.ts";
 
 export interface McpRoute extends PipelineOptions {
@@ -40,11 +41,26 @@ export function addMcp(app: FastifyInstance, options: McpRoute): void {
       const wrong = wrongAddress(request, controlUrl());
       if (wrong !== undefined) return reply.code(421).send(wrong);
       checkOrigin(request, controlUrl());
-      await callerOf(options, request);
+      const caller = await callerOf(options, request).catch(ofNobody);
+      if (caller === undefined) return askToConnect(request, reply, controlUrl());
       await checkLarge(request, reply);
     },
     handler: (request, reply) => serve(options, request, reply),
   });
+}
+
+function ofNobody(error: unknown): undefined {
+  if (!(error instanceof Refused) || error.code !== "unauthorized") throw error;
+}
+
+/** Answers a request without a live token with where a client learns how to get one (RFC 9728, section 5.1). */
+function askToConnect(request: FastifyRequest, reply: FastifyReply, controlUrl: string): FastifyReply {
+  const error = bearerOf(request) === undefined ? "" : `, error="invalid_token"`;
+  const metadata = `${addressOf(request, controlUrl)}${resourceMetadataPath}`;
+  return reply
+    .code(401)
+    .header("www-authenticate", `Bearer resource_metadata="${metadata}"${error}`)
+    .send(answerTo(new Refused("unauthorized")).body);
 }
 
 async function refuseMethod(_: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {

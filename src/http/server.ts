@@ -15,7 +15,7 @@ import { addDashboard, fontFaces, type BundleState, type ServePage } from "./das
 import { addDecisionPage } from "./decision-page.ts";
 import { answerTo } from "./errors.ts";
 import { eventStream } from "./event-stream.ts";
-import { authenticate, recordUse } from "./handlers.ts";
+import { authenticate, isToolsText, recordUse } from "./handlers.ts";
 import type { Forward } from "./forward.ts";
 import { addHooks } from "./hooks.ts";
 import { addHealth, type ReadyCheck } from "./health.ts";
@@ -28,7 +28,9 @@ import { addOperatorText, type OperatorText } from "./operator-texts.ts";
 import type { Answer, PipelineOptions } from "./exchange.ts";
 import { runPipeline } from "./pipeline.ts";
 import { refuseRaw } from "./refuse-raw.ts";
+import { addConsentPage } from "./consent-page.ts";
 import { addMcp } from "./mcp.ts";
+import { addOauth } from "./oauth.ts";
 import { createRateLimiter } from "./rate-limiter.ts";
 import { securityHeaders } from "./security-headers.ts";
 import { addTunnels, tunnelLimits, type TunnelLimits } from "./tunnels.ts";
@@ -79,13 +81,18 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   const { log } = options;
   const limits: HttpLimits = { ...standardLimits, ...options.limits };
   const platform = { ...options.platform, limits: { ...options.platform.limits, ...toldLimits(limits) } };
-  const find = (text: string) => authenticate(platform.db, text);
-  const authenticator = createAuthenticator({
+  const find = (text: string) => authenticate(platform.db, text, "tools");
+  const all = createAuthenticator({
     wakeups: platform.wakeups,
     log,
     find,
     recordUse: (id) => recordUse(platform.db, id),
   });
+  // Everywhere but at /mcp, the token of a connected agent counts as none.
+  const authenticator = {
+    ...all,
+    authenticate: async (text: string) => (isToolsText(text) ? undefined : all.authenticate(text)),
+  };
   const app = createApp(options, limits);
   const addressOf = createClientAddress(options.edgeHeaders ?? (() => Promise.resolve(null)));
   addClientAddress(app, addressOf);
@@ -106,19 +113,11 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   };
   for (const row of routes) if (!row.upload) addRoute(app, row, pipeline);
   addUploads(app, pipeline, limits.requestTimeoutMs);
-  addMcp(app, { ...pipeline, http: limits, goneSignal });
+  addMcp(app, { ...pipeline, authenticator: all, http: limits, goneSignal });
   const checks = { checkHead: headCheckOf(options), addressOf, forward: options.forward ?? null };
   addTunnels(app.server, pipeline, checks, { ...tunnelLimits, ...options.tunnels });
   for (const text of options.operatorTexts ?? []) addOperatorText(app, text, authenticator);
-  const controlUrl = () => platform.addresses.controlUrl;
-  const bundle = options.dashboard?.bundle ?? (() => "failed");
-  const links = options.dashboard?.links ?? createSignInLinks(controlUrl);
-  const signIn = { platform, vault: platform.vault, authenticator, limiter, controlUrl, links };
-  addDecisionPage(app, { platform, log, signIn, fonts: () => fontFaces(bundle()) });
-  addHooks(app, { platform, limiter, log });
-  const servePage = addDashboard(app, bundle);
-  addSignIn(app, signIn);
-  addPersonSignIn(app, signIn);
+  const servePage = addPages(app, options, { ...pipeline, authenticator });
   addFallbacks(app, log, servePage);
   const endUnused = watchUnused(app.server);
   return {
@@ -134,6 +133,22 @@ export function createHttpServer(options: HttpOptions): HttpServer {
       authenticator.close();
     },
   };
+}
+
+/** Adds what is outside the API: the dashboard, the ways to sign in, and the pages that people open without it. */
+function addPages(app: FastifyInstance, options: HttpOptions, pipeline: PipelineOptions): ServePage {
+  const { platform, authenticator, limiter, log } = pipeline;
+  const controlUrl = () => platform.addresses.controlUrl;
+  const bundle = options.dashboard?.bundle ?? (() => "failed");
+  const links = options.dashboard?.links ?? createSignInLinks(controlUrl);
+  const signIn = { platform, vault: platform.vault, authenticator, limiter, controlUrl, links };
+  addDecisionPage(app, { platform, log, signIn, fonts: () => fontFaces(bundle()) });
+  addConsentPage(app, { platform, log, signIn, fonts: () => fontFaces(bundle()) });
+  addOauth(app, { platform, limiter, log });
+  addHooks(app, { platform, limiter, log });
+  addSignIn(app, signIn);
+  addPersonSignIn(app, signIn);
+  return addDashboard(app, bundle);
 }
 
 function createApp(options: HttpOptions, limits: HttpLimits): FastifyInstance {

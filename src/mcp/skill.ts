@@ -20,7 +20,7 @@ description: Deploy and run applications, with databases, cron jobs, hostnames a
 
 ## Connect
 
-The tools are at \`${controlUrl}/mcp\` (Model Context Protocol, streamable HTTP). Send a token as \`Authorization: Bearer berth_…\`. A person creates it:
+The tools are at \`${controlUrl}/mcp\` (Model Context Protocol, streamable HTTP). Give a client this address alone: it opens a page on which a person consents. Where nobody can open a browser, send a token as \`Authorization: Bearer berth_…\`. A person creates it:
 
     berth tokens create agent --project <slug> --approval-mode --expires-in-days 30
 

@@ -79,7 +79,7 @@ export interface Tables {
     expires_at: Timestamp | null;
     revoked_at: Timestamp | null;
     project_ids: string[] | null;
-    kind: Generated<"token" | "member">;
+    kind: Generated<"token" | "member" | "cli" | "mcp">;
     person_id: string | null;
   };
   approval: {
@@ -538,6 +538,29 @@ export interface Tables {
     fence: Generated<number>;
     created_at: Generated<Timestamp>;
     finished_at: Timestamp | null;
+  };
+  oauth_client: {
+    id: string;
+    name: string;
+    redirect_uris: string[];
+    address: string;
+    created_at: Generated<Timestamp>;
+    last_used_at: Timestamp | null;
+  };
+  oauth_grant: {
+    hash: Buffer;
+    client_id: string;
+    redirect_uri: string | null;
+    challenge: string | null;
+    user_code_hash: Buffer | null;
+    device: Generated<string>;
+    opened_by: string | null;
+    token_id: string | null;
+    token_expires_at: Timestamp | null;
+    denied_at: Timestamp | null;
+    used_at: Timestamp | null;
+    polled_at: Timestamp | null;
+    expires_at: Timestamp;
   };
   organization: {
     id: string;

@@ -95,6 +95,8 @@ export function sampleMe(): Result<"me.get"> {
     token: {
       id: "tok_1",
       name: "first",
+      kind: "token",
+      person: null,
       prefix: "berth_o_",
       created_at: at,
       expires_at: null,

@@ -22,12 +22,13 @@ function addList(tokens: Command, ctx: CliContext): void {
   listCommand(tokens, ctx, {
     row: "tokens.list",
     usage: "list",
-    summary: "List the organization's tokens",
+    summary: "List the organization's tokens and connected programs",
     isDefault: true,
     examples: ["berth tokens", "berth tokens list --json"],
     items: (answer) => answer.api_tokens,
     columns: {
       NAME: (token) => oneLine(token.name, 40),
+      KIND: ({ kind, person }) => (person === null ? kind : `${kind} of ${oneLine(person, 20)}`),
       ROLE: (token) => (token.platform_admin ? "platform admin" : token.role),
       PROJECTS: (token) => (token.projects === null ? "all" : oneLine(token.projects.join(", ") || "none", 40)),
       SCOPES: (token) => `${token.scopes.length}${token.approval_mode ? ", with approval" : ""}`,

@@ -197,6 +197,7 @@ const sentences: Readonly<Record<string, (row: Telling) => string>> = {
   "data.inserted": ({ target }) => `Row added to ${target}`,
   "data.deleted": ({ target }) => `Row deleted from ${target}`,
   "token.created": ({ detail }) => `Token${named(detail)} created`,
+  "token.connected": ({ detail }) => `Program${named(detail)} connected`,
   "token.deleted": ({ detail }) => `Token${named(detail)} revoked`,
   "member.joined": ({ target, detail }) => `${target} joined as ${word(detail["role"])}`,
   "member.updated": ({ target, detail }) => `Rights of ${target} changed: ${word(detail["role"])}`,

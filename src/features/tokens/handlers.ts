@@ -50,11 +50,11 @@ export const tokens: Handlers<"tokens"> = {
   async delete(ctx, { params }) {
     const { caller, tx } = ctx;
     const token = await queries.selectToken(tx, caller.org_id, params.id);
-    if (token?.kind !== "token") return ctx.fail("not_found");
+    if (token === undefined || token.kind === "member") return ctx.fail("not_found");
     if (!mayRevoke(caller, token))
       return ctx.fail("forbidden", { error: "A token cannot revoke a token with more rights than its own." });
     const keepsOwner = await queries.lockKeepsOwner(tx, caller.org_id, token.id);
-    if (token.role === "owner" && !keepsOwner) return ctx.fail("last_owner_token");
+    if (token.kind === "token" && token.role === "owner" && !keepsOwner) return ctx.fail("last_owner_token");
     if (!(await queries.revokeToken(tx, caller.org_id, token.id))) return ctx.fail("not_found");
     await voidApprovals(tx, ctx.platform.wakeups, { org_id: caller.org_id, token_id: token.id });
     await ctx.platform.wakeups.send(tx, "tokens", token.id);

@@ -22,6 +22,11 @@ const projectsOf = sql<string[] | null>`case when project_ids is not null then a
   "projects",
 );
 
+const person = sql<string | null>`(select person.name from person where person.id = api_token.person_id)`.as("person");
+
+/** A token as it is listed: programs that did not fetch theirs, or whose token has ended, are none. */
+const isListed = sql<boolean>`kind = 'token' or (kind in ('cli', 'mcp') and prefix <> '' and expires_at > now())`;
+
 const isLive = sql<boolean>`api_token.revoked_at is null and (api_token.expires_at is null or api_token.expires_at > now())`;
 
 const callers = (db: Db | Tx) =>
@@ -30,7 +35,9 @@ const callers = (db: Db | Tx) =>
     .innerJoin("organization", "organization.id", "api_token.org_id")
     .select([
       "api_token.id as token_id",
-      "api_token.name as token_name",
+      // What is done by a person's program names both.
+      sql<string>`case when api_token.kind in ('cli', 'mcp') and api_token.person_id is not null then (select person.name from person
+        where person.id = api_token.person_id) || ' via ' || api_token.name else api_token.name end`.as("token_name"),
       "api_token.role",
       "api_token.platform_admin",
       "api_token.scopes",
@@ -45,6 +52,10 @@ const callers = (db: Db | Tx) =>
       "organization.suspended_at",
     ])
     .where(isLive);
+
+export async function selectCaller(db: Db | Tx, id: string) {
+  return callers(db).where("api_token.id", "=", id).where("organization.suspended_at", "is", null).executeTakeFirst();
+}
 
 export async function selectTokenByHash(db: Db | Tx, hash: Buffer) {
   return callers(db).where("api_token.hash", "=", hash).executeTakeFirst();
@@ -64,8 +75,9 @@ export async function selectSessionByHash(db: Db | Tx, hash: Buffer) {
 export async function listTokens(db: Db | Tx, orgId: string) {
   return db
     .selectFrom("api_token")
-    .select([...columns, projectsOf])
-    .where(({ and }) => and({ org_id: orgId, kind: "token" }))
+    .select([...columns, projectsOf, person])
+    .where("org_id", "=", orgId)
+    .where(isListed)
     .where("revoked_at", "is", null)
     .orderBy("id", "desc")
     .execute();
@@ -74,7 +86,7 @@ export async function listTokens(db: Db | Tx, orgId: string) {
 export async function selectToken(db: Db | Tx, orgId: string, id: string) {
   return db
     .selectFrom("api_token")
-    .select([...columns, projectsOf])
+    .select([...columns, projectsOf, person])
     .where(({ and }) => and({ org_id: orgId, id }))
     .where("revoked_at", "is", null)
     .executeTakeFirst();
@@ -89,13 +101,15 @@ export interface NewToken
   readonly project_ids: readonly string[] | null;
   readonly created_at: Date;
   readonly expires_at: Date | null;
+  readonly kind?: "cli" | "mcp";
+  readonly person_id?: string | null;
 }
 
 export async function insertToken(tx: Db | Tx, token: NewToken) {
   return tx
     .insertInto("api_token")
     .values({ ...token, scopes: [...token.scopes], project_ids: token.project_ids && [...token.project_ids] })
-    .returning([...columns, projectsOf])
+    .returning([...columns, projectsOf, person])
     .executeTakeFirstOrThrow();
 }
 
@@ -114,7 +128,9 @@ export async function lockKeepsOwner(tx: Tx, orgId: string, id: string): Promise
     .where("project_ids", "is", null)
     .where("approval_mode", "=", false)
     .where(sql<boolean>`scopes @> ${scopesOf("owner")}::text[]`)
-    .where(sql<boolean>`(kind = 'token' or exists (select from passkey where person_id = api_token.person_id))`)
+    .where(
+      sql<boolean>`(kind = 'token' or kind = 'member' and exists (select from passkey where person_id = api_token.person_id))`,
+    )
     .where(isLive)
     .limit(1)
     .executeTakeFirst();

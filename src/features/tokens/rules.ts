@@ -6,10 +6,10 @@ import { scopesOf } from "../../contract/routes.ts";
 const base62Alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const secretCharacters = 43;
 const checkCharacters = 6;
-const pattern = /^berth_[omas]_[0-9A-Za-z]{49}$/;
+const pattern = /^berth_[omast]_[0-9A-Za-z]{49}$/;
 
-/** `o`wner, `m`ember, `a`dmin, or a person's `s`ession. Part of the token's text, so that a leaked token shows what it can do. */
-export type TokenKind = "o" | "m" | "a" | "s";
+/** `o`wner, `m`ember, `a`dmin, a person's `s`ession, or the `t`ools of an agent, at `/mcp` alone. Part of the token's text, so that a leaked token shows what it can do. */
+export type TokenKind = "o" | "m" | "a" | "s" | "t";
 
 /** Creates a token's text: 256 random bits, and a checksum by which secret scanners recognise it. */
 export function newTokenText(kind: TokenKind): string {
@@ -26,6 +26,11 @@ export function isTokenText(text: string): boolean {
 /** Returns whether a token's text is of a person's session. */
 export function isSessionText(text: string): boolean {
   return text.startsWith("berth_s_");
+}
+
+/** Returns whether a token's text is of an agent that a person connected to `/mcp`, and works nowhere else. */
+export function isToolsText(text: string): boolean {
+  return text.startsWith("berth_t_");
 }
 
 /** Returns the hash that is stored of a token. The text has 256 random bits, so a plain hash cannot be reversed. */

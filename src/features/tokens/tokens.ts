@@ -1,4 +1,5 @@
-import { knownScopes, roles, scopes } from "../../contract/access.ts";
+import { randomBytes } from "node:crypto";
+import { knownScopes, roles, scopes, type Role } from "../../contract/access.ts";
 import { scopesOf } from "../../contract/routes.ts";
 import { newId } from "../../kit/ids.ts";
 import type { Db, Tx } from "../../store/database.ts";
@@ -7,6 +8,7 @@ import { findProject } from "../projects/projects.ts";
 import {
   insertFirstOrganization,
   insertToken,
+  selectCaller,
   selectSessionByHash,
   selectToken,
   selectTokenByHash,
@@ -15,10 +17,10 @@ import {
   widenMembers,
   type NewToken,
 } from "./queries.ts";
-import { hashOf, isSessionText, isTokenText, newTokenText, prefixOf } from "./rules.ts";
+import { hashOf, isSessionText, isTokenText, isToolsText, newTokenText, prefixOf } from "./rules.ts";
 
 export { lockKeepsOwner } from "./queries.ts";
-export { hashOf, isSessionText, mayRevoke, newTokenText } from "./rules.ts";
+export { expiryWithin, hashOf, isSessionText, isToolsText, mayRevoke, newTokenText, rightsWithin } from "./rules.ts";
 
 // The first organization belongs to the machine's operator, who should never reach the limit of other organizations.
 const firstOrganizationProjects = 1000;
@@ -31,9 +33,16 @@ export interface Authenticated {
   readonly last_used_at: string | null;
 }
 
-/** Returns the live token with this text, or undefined. Malformed texts cost no query. */
-export async function authenticate(db: Db, text: string): Promise<Authenticated | undefined> {
-  if (!isTokenText(text)) return undefined;
+/**
+ * Returns the live token with this text, or undefined. Malformed texts cost no query. A token that works at `/mcp` alone counts as none,
+ * unless `door` is `tools`.
+ */
+export async function authenticate(
+  db: Db,
+  text: string,
+  door: "api" | "tools" = "api",
+): Promise<Authenticated | undefined> {
+  if (!isTokenText(text) || (isToolsText(text) && door !== "tools")) return undefined;
   const row = await (isSessionText(text) ? selectSessionByHash : selectTokenByHash)(db, hashOf(text));
   if (row === undefined) return undefined;
   const { suspended_at, expires_at, last_used_at, ...caller } = row;
@@ -52,6 +61,29 @@ export async function findToken(db: Db | Tx, caller: Pick<Caller, "org_id">, id:
 }
 
 export type WantedToken = Omit<NewToken, "id" | "hash" | "prefix" | "platform_admin">;
+
+/** Returns the caller of a token, or a membership, as it is now; undefined when it has ended. */
+export async function callerNow(
+  tx: Tx,
+  tokenId: string,
+): Promise<(Caller & { expires_at: string | null }) | undefined> {
+  const row = await selectCaller(tx, tokenId);
+  return row && { ...row, scopes: knownScopes(row.scopes) };
+}
+
+/** Inserts a token that nobody has the text of yet, and returns its id. */
+export async function insertPending(tx: Tx, wanted: Omit<NewToken, "id" | "hash" | "prefix">): Promise<string> {
+  const id = newId("tok", wanted.created_at.getTime());
+  await insertToken(tx, { ...wanted, id, prefix: "", hash: randomBytes(32) });
+  return id;
+}
+
+/** Makes the text of a program's token, and what is stored of it. */
+export function textOf(program: { readonly kind: string; readonly role: Role; readonly platform_admin: boolean }) {
+  const owner = program.platform_admin ? "a" : program.role === "owner" ? "o" : "m";
+  const text = newTokenText(program.kind === "mcp" ? "t" : owner);
+  return { text, hash: hashOf(text), prefix: prefixOf(text) };
+}
 
 /** Creates a token; only the result contains its text. */
 export async function issueToken(tx: Tx, wanted: WantedToken) {

@@ -22,7 +22,9 @@ export function SignInPage({ onSignedIn }: { readonly onSignedIn: (client: Clien
   const [busy, setBusy] = useState(code !== "");
   const [problem, setProblem] = useState<string>();
   const [question, setQuestion] = useState<SignInQuestion>();
+  const [next] = useState(pageAfter);
   const entered = (client: Client) => {
+    if (next !== undefined) return location.assign(next);
     if (location.pathname === "/sign-in") history.replaceState(null, "", "/");
     onSignedIn(client);
   };
@@ -43,7 +45,7 @@ export function SignInPage({ onSignedIn }: { readonly onSignedIn: (client: Clien
     if (code === "") return;
     // First remove the code from the address bar and the history. StrictMode runs the effect twice; the second run finds no code.
     if (location.hash === "") return;
-    history.replaceState(null, "", "/sign-in");
+    history.replaceState(null, "", `/sign-in${location.search}`);
     void enter({ code, agreed: false, elsewhere: isOpenedElsewhere() });
   }, []);
   if (question !== undefined)
@@ -77,6 +79,12 @@ export function SignInPage({ onSignedIn }: { readonly onSignedIn: (client: Clien
       </div>
     </Entrance>
   );
+}
+
+/** Returns the page that sent the person here: only the platform's own pages on which people connect programs. */
+function pageAfter(): string | undefined {
+  const next = new URLSearchParams(location.search).get("next") ?? "";
+  return /^\/session\/(?:authorize\?[\x21-\x5b\x5d-\x7e]+|device)$/.test(next) ? next : undefined;
 }
 
 function ByPasskey({ onSignedIn }: { readonly onSignedIn: (client: Client) => void }) {

@@ -14,11 +14,13 @@ import { People } from "../people/people.tsx";
 import { Registries } from "../registries/registries.tsx";
 import { SshKeys } from "../ssh-keys/ssh-keys.tsx";
 import { Webhooks } from "../webhooks/webhooks.tsx";
+import { ConnectedPrograms } from "./connected-programs.tsx";
 import { CreateToken } from "./create-token.tsx";
+import { TokenRights } from "./token-rights.tsx";
 
 type Token = Answer<"tokens.list">["api_tokens"][number];
 
-/** The page of people, API tokens, SSH keys, webhooks and logins to image registries. */
+/** The page of people, API tokens, connected programs, SSH keys, webhooks and logins to image registries. */
 export function AccessPage() {
   const tokens = useCall("tokens.list", {});
   const [creating, setCreating] = useState(false);
@@ -39,10 +41,11 @@ export function AccessPage() {
       <List
         of={tokens}
         caption="API tokens"
-        rows={(data) => data.api_tokens}
+        rows={(data) => data.api_tokens.filter(({ kind }) => kind === "token")}
         columns={columnsFor(me.token.id, setRevoking)}
         keyOf={({ id }) => id}
       />
+      <ConnectedPrograms />
       <SshKeys />
       <Webhooks />
       <Registries />
@@ -79,7 +82,7 @@ function columnsFor(own: string, onRevoke: (token: Token) => void): readonly Col
           </span>
           <Mono className="text-xs text-faint">{`${token.prefix}…`}</Mono>
           <span className="mt-1 flex flex-wrap items-center gap-x-2 text-xs text-faint sm:hidden">
-            <Role of={token} />
+            <TokenRights of={token} />
             <span>used {token.last_used_at === null ? "never" : <Ago at={token.last_used_at} />}</span>
             {token.expires_at !== null && (
               <span>
@@ -90,7 +93,7 @@ function columnsFor(own: string, onRevoke: (token: Token) => void): readonly Col
         </span>
       ),
     },
-    { head: "Role", wide: true, cell: (token) => <Role of={token} /> },
+    { head: "Role", wide: true, cell: (token) => <TokenRights of={token} /> },
     {
       head: "Scopes",
       wide: true,
@@ -105,20 +108,6 @@ function columnsFor(own: string, onRevoke: (token: Token) => void): readonly Col
     timeColumn("Expires", (row) => row.expires_at, { none: "never" }),
     { head: "", end: true, cell: (token) => <RevokeButton token={token} onRevoke={onRevoke} /> },
   ];
-}
-
-function Role({ of: { role, platform_admin: admin, approval_mode: approval, projects } }: { readonly of: Token }) {
-  return (
-    <span className="inline-flex gap-1">
-      <Tag>{admin ? "operator" : role}</Tag>
-      {approval && <Tag>approval mode</Tag>}
-      {projects !== null && (
-        <span title={projects.join(", ")}>
-          <Tag>{projects.length === 1 ? projects[0] : `${projects.length} projects`}</Tag>
-        </span>
-      )}
-    </span>
-  );
 }
 
 function RevokeButton({ token, onRevoke }: { readonly token: Token; readonly onRevoke: (token: Token) => void }) {

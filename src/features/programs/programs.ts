@@ -1,0 +1,275 @@
+import { randomBytes } from "node:crypto";
+import { refusal } from "../../contract/access.ts";
+import { limits } from "../../contract/limits.ts";
+import { routes } from "../../contract/routes.ts";
+import type { Row } from "../../contract/table.ts";
+import type { Db, Tx } from "../../store/database.ts";
+import { recordActivity } from "../activity/activity.ts";
+import { voidApprovals } from "../approvals/approvals.ts";
+import { Refused, type Caller, type HandlerPlatform } from "../context.ts";
+import { callerNow, expiryWithin, insertPending, projectIdsOf, rightsWithin, textOf } from "../tokens/tokens.ts";
+import * as queries from "./queries.ts";
+import {
+  codeMs,
+  commandLine,
+  deviceMs,
+  digest,
+  mostDays,
+  newUserCode,
+  pollMs,
+  scopesFor,
+  userCodeHash,
+  type Client,
+} from "./rules.ts";
+
+export { commandLine, isRedirect, isSameRedirect, receiverOf, shownName, type Client } from "./rules.ts";
+
+type Platform = Pick<HandlerPlatform, "db" | "wakeups">;
+
+const secret = () => randomBytes(32).toString("base64url");
+const within = (ms: number) => new Date(Date.now() + ms);
+
+/** Registers a public client. `address` is counted: one that registers many is refused. */
+export async function registerClient(db: Db, given: Omit<Client, "id">, address: string): Promise<Client> {
+  return db.transaction().execute(async (tx) => {
+    if ((await queries.lockRegistrations(tx, address)) >= limits.oauth_registrations_per_hour)
+      throw new Refused("rate_limited", {
+        error: "Too many programs were registered from here.",
+        retryAfterSeconds: 600,
+      });
+    const client = { ...given, id: `client_${secret().slice(0, 22)}` };
+    await queries.insertClient(tx, { ...client, address }, limits.oauth_clients);
+    return client;
+  });
+}
+
+export async function findClient(db: Db, id: string): Promise<Client | undefined> {
+  return id === commandLine.id ? commandLine : queries.selectClient(db, id);
+}
+
+/** What a person chooses for a program. */
+export interface Choice {
+  /** Slugs; null: all that the person reaches. */
+  readonly projects: readonly string[] | null;
+  readonly read_only: boolean;
+  readonly approval_mode: boolean;
+  readonly platform_admin: boolean;
+  readonly days: number;
+}
+
+/** Returns why this caller may not connect programs: it makes a token, so whoever may not make one may not. */
+export function whyNotConnect(caller: Caller): string | undefined {
+  const row = (routes as readonly Row[]).find(({ name }) => name === "tokens.create");
+  if (caller.approval_mode) return "Your token is in approval mode, so it connects no programs.";
+  if (row !== undefined && refusal(caller, row) !== undefined)
+    return "Your token may not create tokens, so it connects no programs.";
+  return undefined;
+}
+
+export async function projectsToChoose(db: Db, caller: Caller): Promise<readonly string[]> {
+  return queries.listSlugs(db, caller, limits.projects_of_token);
+}
+
+interface Consent {
+  readonly caller: Caller;
+  readonly client: Client;
+  readonly device: string;
+  readonly choice: Choice;
+  /** Until when the program must have fetched its token. */
+  readonly until: Date;
+}
+
+/** Makes a program's token, whose text nobody has yet; it ends unless the program fetches it in time. */
+async function allow(tx: Tx, { client, device, choice, until, ...consent }: Consent) {
+  const { org_id } = consent.caller;
+  const connected = await queries.lockPrograms(tx, org_id);
+  // Read again under the lock, under which people's rights change.
+  const caller = await callerNow(tx, consent.caller.token_id);
+  const reason = caller === undefined ? "Your session has ended." : whyNotConnect(caller);
+  if (caller === undefined || reason !== undefined) throw new Refused("forbidden", { error: reason ?? "" });
+  if (connected >= limits.programs_per_organization)
+    throw new Refused("conflict", {
+      error: `An organization has at most ${limits.programs_per_organization} connected programs.`,
+    });
+  const kind = client.id === commandLine.id ? ("cli" as const) : ("mcp" as const);
+  const { role, person_id } = caller;
+  const scopes = scopesFor(kind, caller, choice.read_only);
+  const rights = rightsWithin(caller, { role, scopes, approval_mode: choice.approval_mode });
+  if ("refused" in rights) throw new Refused("forbidden", { error: rights.refused });
+  const fail = (code: "invalid_request", more: object) => {
+    throw new Refused(code, more);
+  };
+  const project_ids =
+    choice.projects === null ? caller.project_ids : await projectIdsOf({ tx, caller, fail }, choice.projects);
+  const name = kind === "cli" ? `berth on ${device || "a computer"}` : client.name;
+  const days = Math.min(Math.max(1, choice.days), mostDays);
+  const platform_admin =
+    kind === "cli" && choice.platform_admin && caller.platform_admin && !choice.read_only && choice.projects === null;
+  const id = await insertPending(tx, {
+    ...{ ...rights, name, org_id, project_ids, person_id, kind, platform_admin },
+    ...{ created_by: caller.token_id, created_at: new Date(), expires_at: until },
+  });
+  await queries.touchClient(tx, client.id);
+  await recordActivity(tx, {
+    ...{ org_id, project_id: null, actor_token_id: caller.token_id, actor_name: caller.token_name },
+    ...{
+      action: "token.connected",
+      target: id,
+      detail: { name, role, ...(choice.projects && { projects: choice.projects }) },
+    },
+  });
+  return { token_id: id, token_expires_at: expiryWithin(caller, within(days * 86_400_000)) };
+}
+
+export interface CodeRequest {
+  readonly client: Client;
+  readonly redirect_uri: string;
+  readonly challenge: string;
+  readonly device: string;
+}
+
+/** Records a person's consent and returns the code for the program's redirect. */
+export async function issueCode({ db }: Platform, caller: Caller, asked: CodeRequest, choice: Choice): Promise<string> {
+  const code = secret();
+  const { client, redirect_uri, challenge, device } = asked;
+  await db.transaction().execute(async (tx) => {
+    const until = within(codeMs);
+    const made = await allow(tx, { caller, client, device, choice, until });
+    const grant = { client_id: client.id, redirect_uri, challenge, device, user_code_hash: null };
+    await queries.insertGrant(tx, { ...grant, ...made, hash: digest(code), expires_at: until });
+  });
+  return code;
+}
+
+export interface Exchange {
+  readonly code: string;
+  readonly client_id: string;
+  readonly redirect_uri: string | undefined;
+  readonly verifier: string;
+}
+
+export interface Issued {
+  readonly token: string;
+  /** Seconds. */
+  readonly expires_in: number;
+}
+
+/**
+ * Exchanges a code for its token, once. A code that is used again, or by somebody without its verifier, was stolen: its token ends
+ * (OAuth 2.1, section 4.1.3).
+ */
+export async function exchangeCode(platform: Platform, given: Exchange): Promise<Issued | undefined> {
+  return platform.db.transaction().execute(async (tx) => {
+    const grant = await queries.lockGrant(tx, { hash: digest(given.code) });
+    if (grant === undefined) return undefined;
+    const { token_id, challenge } = grant;
+    if (token_id === null || challenge === null) return undefined;
+    const isSame =
+      given.client_id === grant.client_id &&
+      (given.redirect_uri === undefined || given.redirect_uri === grant.redirect_uri);
+    const isProven = digest(given.verifier).toString("base64url") === challenge;
+    if (isSame && isProven && grant.is_open && grant.used_at === null) return give(tx, grant);
+    await end(platform, tx, { id: token_id });
+    await queries.updateGrant(tx, grant.hash, { used_at: new Date() });
+    return undefined;
+  });
+}
+
+type Grant = NonNullable<Awaited<ReturnType<typeof queries.lockGrant>>>;
+
+async function give(tx: Tx, { hash, token_id, token_expires_at }: Grant): Promise<Issued | undefined> {
+  await queries.updateGrant(tx, hash, { used_at: new Date() });
+  const program = token_id === null ? undefined : await queries.selectProgram(tx, { id: token_id });
+  if (program === undefined || token_expires_at === null) return undefined;
+  const { text, ...stored } = textOf(program);
+  if (!(await queries.giveText(tx, program.id, { ...stored, expires_at: token_expires_at }))) return undefined;
+  return { token: text, expires_in: Math.floor((Date.parse(token_expires_at) - Date.now()) / 1000) };
+}
+
+/** Ends a program's token, within a second; returns whether there was one. */
+async function end({ wakeups }: Platform, tx: Tx, by: { readonly id: string } | { readonly hash: Buffer }) {
+  const program = await queries.selectProgram(tx, by);
+  if (program === undefined) return;
+  const { id, org_id, name } = program;
+  await queries.revoke(tx, id);
+  await voidApprovals(tx, wakeups, { org_id, token_id: id });
+  await wakeups.send(tx, "tokens", id);
+  await recordActivity(tx, {
+    ...{ org_id, project_id: null, actor_token_id: id, actor_name: name },
+    ...{ action: "token.deleted", target: id, detail: { name } },
+  });
+}
+
+/** Ends the token of a connected program that gives its text. */
+export async function disconnect(platform: Platform, text: string): Promise<void> {
+  await platform.db.transaction().execute((tx) => end(platform, tx, { hash: digest(text) }));
+}
+
+export interface Device {
+  /** What the program sends to ask for its token. */
+  readonly device_code: string;
+  /** What a person types. */
+  readonly user_code: string;
+  /** Seconds. */
+  readonly expires_in: number;
+  readonly interval: number;
+}
+
+/** Begins the wait of a program without a browser for a person who types its code elsewhere. */
+export async function startDevice({ db }: Platform, client: Client, device: string): Promise<Device> {
+  if ((await queries.countDevices(db)) >= limits.oauth_devices_waiting)
+    throw new Refused("rate_limited", { error: "Too many programs wait for their codes.", retryAfterSeconds: 60 });
+  const [device_code, user_code] = [secret(), newUserCode()];
+  await queries.insertGrant(db, {
+    ...{ hash: digest(device_code), user_code_hash: userCodeHash(user_code), client_id: client.id, device },
+    ...{ redirect_uri: null, challenge: null, token_id: null, token_expires_at: null, expires_at: within(deviceMs) },
+  });
+  return { device_code, user_code, expires_in: deviceMs / 1000, interval: 2 * (pollMs / 1000) };
+}
+
+const openerOf = ({ person_id, token_id }: Caller) => person_id ?? token_id;
+
+/** Returns the program that waits for this code, which then belongs to the caller alone; undefined when there is none or it is another's. */
+export async function openDevice({ db }: Platform, caller: Caller, typed: string) {
+  return db.transaction().execute((tx) => openGrant(tx, caller, typed));
+}
+
+async function openGrant(tx: Tx, caller: Caller, typed: string): Promise<Grant | undefined> {
+  const grant = await queries.lockGrant(tx, { user_code_hash: userCodeHash(typed) });
+  if (grant === undefined || !grant.is_open || (grant.opened_by ?? openerOf(caller)) !== openerOf(caller))
+    return undefined;
+  if (grant.token_id !== null || grant.denied_at !== null) return undefined;
+  await queries.updateGrant(tx, grant.hash, { opened_by: openerOf(caller) });
+  return grant;
+}
+
+/** Records what a person decided about the code that they typed; null denies. Returns false when the code is not theirs to decide. */
+export async function decideDevice({ db }: Platform, caller: Caller, typed: string, choice: Choice | null) {
+  return db.transaction().execute(async (tx) => {
+    const grant = await openGrant(tx, caller, typed);
+    if (grant?.opened_by !== openerOf(caller)) return false;
+    const { device, hash } = grant;
+    const made =
+      choice === null
+        ? { denied_at: new Date() }
+        : await allow(tx, { caller, client: commandLine, device, choice, until: within(deviceMs) });
+    await queries.updateGrant(tx, hash, made);
+    return true;
+  });
+}
+
+/** The names of RFC 8628, section 3.5. */
+export type Waiting = "authorization_pending" | "slow_down" | "access_denied" | "expired_token" | "invalid_grant";
+
+/** Returns the token of a program that waits, once a person has allowed it, or what to answer. */
+export async function pollDevice({ db }: Platform, deviceCode: string, clientId: string): Promise<Issued | Waiting> {
+  return db.transaction().execute(async (tx) => {
+    const grant = await queries.lockGrant(tx, { hash: digest(deviceCode) });
+    if (grant?.challenge !== null || grant.client_id !== clientId || grant.used_at !== null) return "invalid_grant";
+    if (!grant.is_open) return "expired_token";
+    if (grant.denied_at !== null) return "access_denied";
+    if (grant.token_id !== null) return (await give(tx, grant)) ?? "access_denied";
+    await queries.updateGrant(tx, grant.hash, { polled_at: new Date() });
+    return grant.polled_ms_ago !== null && grant.polled_ms_ago < pollMs ? "slow_down" : "authorization_pending";
+  });
+}

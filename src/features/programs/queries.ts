@@ -1,0 +1,146 @@
+import { sql } from "kysely";
+import type { Columns, Db, Tx } from "../../store/database.ts";
+import type { Client } from "./rules.ts";
+
+/** Locks the table of clients, so that concurrent registrations wait, and returns how many this address made in the last hour. */
+export async function lockRegistrations(tx: Tx, address: string): Promise<number> {
+  await sql`lock table oauth_client in share row exclusive mode`.execute(tx);
+  const { rows } = await sql<{ count: number }>`select count(*)::integer as count from oauth_client
+    where address = ${address} and created_at > now() - interval '1 hour'`.execute(tx);
+  return rows[0]?.count ?? 0;
+}
+
+/** Inserts a client, and deletes those that nobody consented to within a day, and what is more than `most`: the longest unused first. */
+export async function insertClient(tx: Tx, client: Client & { readonly address: string }, most: number): Promise<void> {
+  await sql`delete from oauth_client where (last_used_at is null and created_at < now() - interval '1 day')
+    or id in (select id from oauth_client order by coalesce(last_used_at, created_at) desc offset ${most - 1})`.execute(
+    tx,
+  );
+  await tx
+    .insertInto("oauth_client")
+    .values({ ...client, redirect_uris: [...client.redirect_uris] })
+    .execute();
+}
+
+export async function selectClient(db: Db | Tx, id: string): Promise<Client | undefined> {
+  return db.selectFrom("oauth_client").select(["id", "name", "redirect_uris"]).where("id", "=", id).executeTakeFirst();
+}
+
+export async function touchClient(tx: Tx, id: string): Promise<void> {
+  await tx
+    .updateTable("oauth_client")
+    .set({ last_used_at: sql`now()` })
+    .where("id", "=", id)
+    .execute();
+}
+
+type Grant = Columns<
+  "oauth_grant",
+  "hash" | "client_id" | "redirect_uri" | "challenge" | "user_code_hash" | "device" | "token_id"
+>;
+
+export interface NewGrant extends Grant {
+  readonly token_expires_at: Date | null;
+  readonly expires_at: Date;
+}
+
+/** Inserts a grant; forgets those that ended more than a day ago. */
+export async function insertGrant(db: Db | Tx, grant: NewGrant): Promise<void> {
+  await sql`delete from oauth_grant where expires_at < now() - interval '1 day'`.execute(db);
+  await db.insertInto("oauth_grant").values(grant).execute();
+}
+
+/** Returns how many programs wait for a person to type their code. */
+export async function countDevices(db: Db): Promise<number> {
+  const { rows } = await sql<{ count: number }>`select count(*)::integer as count from oauth_grant
+    where user_code_hash is not null and expires_at > now()`.execute(db);
+  return rows[0]?.count ?? 0;
+}
+
+const columns = [
+  ...(["hash", "client_id", "redirect_uri", "challenge", "device", "opened_by"] as const),
+  ...(["token_id", "token_expires_at", "denied_at", "used_at"] as const),
+  sql<boolean>`expires_at > now()`.as("is_open"),
+  sql<number | null>`extract(epoch from now() - polled_at)::float * 1000`.as("polled_ms_ago"),
+] as const;
+
+/** Returns a grant, locked until the transaction ends. */
+export async function lockGrant(tx: Tx, by: { readonly hash: Buffer } | { readonly user_code_hash: Buffer }) {
+  return tx
+    .selectFrom("oauth_grant")
+    .select(columns)
+    .where(({ eb }) => ("hash" in by ? eb("hash", "=", by.hash) : eb("user_code_hash", "=", by.user_code_hash)))
+    .forUpdate()
+    .executeTakeFirst();
+}
+
+type Change = Partial<Columns<"oauth_grant", "opened_by" | "token_id">> & {
+  readonly token_expires_at?: Date | null;
+  readonly denied_at?: Date;
+  readonly used_at?: Date;
+  readonly polled_at?: Date;
+};
+
+export async function updateGrant(tx: Tx, hash: Buffer, change: Change): Promise<void> {
+  await tx.updateTable("oauth_grant").set(change).where("hash", "=", hash).execute();
+}
+
+/** Locks the organization, so that concurrent consents wait, and returns how many programs are connected to it. */
+export async function lockPrograms(tx: Tx, orgId: string): Promise<number> {
+  await tx.selectFrom("organization").select("id").where("id", "=", orgId).forNoKeyUpdate().execute();
+  const { rows } = await sql<{ count: number }>`select count(*)::integer as count from api_token
+    where org_id = ${orgId} and kind in ('cli', 'mcp') and revoked_at is null and expires_at > now()`.execute(tx);
+  return rows[0]?.count ?? 0;
+}
+
+/** Gives a token that a consent made its text; returns false when it was revoked or has expired meanwhile. */
+export async function giveText(tx: Tx, id: string, token: { hash: Buffer; prefix: string; expires_at: string | null }) {
+  const done = await tx
+    .updateTable("api_token")
+    .set(token)
+    .where("id", "=", id)
+    .where("revoked_at", "is", null)
+    .where(sql<boolean>`expires_at > now()`)
+    .executeTakeFirst();
+  return done.numUpdatedRows === 1n;
+}
+
+export async function revoke(tx: Tx, id: string): Promise<void> {
+  await tx
+    .updateTable("api_token")
+    .set({ revoked_at: sql`now()` })
+    .where("id", "=", id)
+    .execute();
+}
+
+const program = (db: Db | Tx) =>
+  db
+    .selectFrom("api_token")
+    .select(["id", "org_id", "name", "kind", "role", "platform_admin"])
+    .where("kind", "in", ["cli", "mcp"])
+    .where("revoked_at", "is", null);
+
+export async function selectProgram(db: Db | Tx, by: { readonly id: string } | { readonly hash: Buffer }) {
+  return program(db)
+    .where(({ eb }) => ("id" in by ? eb("id", "=", by.id) : eb("hash", "=", by.hash)))
+    .executeTakeFirst();
+}
+
+/** Returns the slugs of the caller's projects, for a choice. */
+export async function listSlugs(
+  db: Db,
+  caller: { org_id: string; project_ids: readonly string[] | null },
+  most: number,
+) {
+  const rows = await db
+    .selectFrom("project")
+    .select("slug")
+    .where("org_id", "=", caller.org_id)
+    .where("deleted_at", "is", null)
+    .where("purged_at", "is", null)
+    .$if(caller.project_ids !== null, (query) => query.where("id", "in", [...(caller.project_ids ?? []), ""]))
+    .orderBy("slug")
+    .limit(most)
+    .execute();
+  return rows.map(({ slug }) => slug);
+}

@@ -1,0 +1,291 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Client as NewClient, StreamableHTTPClientTransport as NewTransport } from "@modelcontextprotocol/client";
+import { Client as OldClient } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport as OldTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { answerOf, consentBrowser, cookieFor, nonceOf, proof } from "./support/consent.ts";
+import { eventually } from "./support/eventually.ts";
+import { testProject } from "./support/fixtures.ts";
+import { sharedApi, testOrganization, testToken } from "./support/test-platform.ts";
+
+const api = await sharedApi();
+const { db } = api.database;
+const org = await testOrganization(db, "acme");
+await testProject(api.platform, org, "demo");
+await testProject(api.platform, org, "other");
+const browser = consentBrowser(api.baseUrl, await cookieFor(api.baseUrl, org.owner));
+const redirect = "http://127.0.0.1:33418/callback";
+
+type Answer = Awaited<ReturnType<typeof api.call>>;
+const post = (path: string, form: Record<string, string> | string) =>
+  api.call("POST", path, {
+    headers: { "content-type": "application/x-www-form-urlencoded" },
+    body: typeof form === "string" ? form : new URLSearchParams(form).toString(),
+  });
+const register = (more: object = {}) =>
+  api.call("POST", "/oauth/register", { body: { client_name: "Agent", redirect_uris: [redirect], ...more } });
+const client_id = String((await register()).body["client_id"]);
+const own = proof();
+const asked = (change: Record<string, string> = {}) => {
+  const query = new URLSearchParams({
+    ...{ response_type: "code", client_id, redirect_uri: redirect, state: "s1", resource: `${api.baseUrl}/mcp` },
+    ...{ code_challenge: own.challenge, code_challenge_method: "S256", ...change },
+  });
+  return `/session/authorize?${query.toString()}`;
+};
+const exchange = (code: string, change: Record<string, string> = {}) =>
+  post("/oauth/token", {
+    ...{ grant_type: "authorization_code", code, client_id, redirect_uri: redirect, code_verifier: own.verifier },
+    ...change,
+  });
+const newCode = async (form?: Record<string, string>) =>
+  answerOf((await browser.decide(asked(), form)).headers).get("code") ?? "";
+const connect = async (form?: Record<string, string>) => {
+  const { status, body, text } = await exchange(await newCode(form));
+  assert.equal(status, 200, text);
+  return String(body["access_token"]);
+};
+const list = { jsonrpc: "2.0", id: 1, method: "tools/list" };
+const atTools = (token: string, body: object = list) =>
+  api.call("POST", "/mcp", { token, body, headers: { accept: "application/json, text/event-stream" } });
+const errorOf = ({ status, body }: Answer) => [status, body["error"]];
+
+/** What an SDK keeps while it signs in; `url` is where it sends the browser. */
+function provider() {
+  const kept: Record<string, unknown> = {};
+  return {
+    kept,
+    redirectUrl: redirect,
+    clientMetadata: { client_name: "An SDK", redirect_uris: [redirect], application_type: "native" },
+    state: () => "st",
+    clientInformation: () => kept["client"],
+    saveClientInformation: (client: object) => void (kept["client"] = client),
+    tokens: () => kept["tokens"],
+    saveTokens: (tokens: object) => void (kept["tokens"] = tokens),
+    codeVerifier: () => kept["verifier"],
+    saveCodeVerifier: (verifier: string) => void (kept["verifier"] = verifier),
+    redirectToAuthorization: (url: URL) => void (kept["url"] = url),
+    saveDiscoveryState: (state: object) => void (kept["state"] = state),
+    discoveryState: () => kept["state"],
+  };
+}
+
+const generations = {
+  "SDK 1": {
+    client: () => new OldClient({ name: "old", version: "1" }),
+    transport: (url: URL, authProvider: never) => new OldTransport(url, { authProvider }),
+  },
+  "SDK 2": {
+    client: () => new NewClient({ name: "new", version: "1" }, { versionNegotiation: { mode: "auto" } }),
+    transport: (url: URL, authProvider: never) => new NewTransport(url, { authProvider }),
+  },
+};
+
+for (const [name, make] of Object.entries(generations))
+  test(`a client of ${name} connects from the address alone: discovery, registration, consent, tools, a call`, async () => {
+    const given = provider();
+    const transport = () => make.transport(new URL("/mcp", api.baseUrl), given as never);
+    const first = transport();
+    await assert.rejects(make.client().connect(first as never), /nauthorized/);
+    const { status, headers } = await browser.decide(given.kept["url"] as URL);
+    assert.equal(status, 303);
+    const answer = answerOf(headers);
+    assert.deepEqual([answer.get("state"), answer.get("iss")], ["st", api.baseUrl]);
+    await first.finishAuth((name === "SDK 2" ? answer : answer.get("code")) as never);
+    const client = make.client();
+    await client.connect(transport() as never);
+    assert.ok((await client.listTools()).tools.length > 10);
+    const called = await client.callTool({ name: "projects", arguments: { action: "get", slug: "demo" } });
+    assert.match(JSON.stringify(called.content), /demo/);
+    const deleting = await client.callTool({ name: "projects_change", arguments: { action: "delete", slug: "demo" } });
+    assert.match(
+      JSON.stringify(deleting.content),
+      /approval_required/,
+      "a person is asked unless they chose otherwise",
+    );
+    await client.close();
+  });
+
+test("a page for consent names the program, who gets the answer and what is granted, and is not framed", async () => {
+  const { body } = await register({ client_name: "<b>Evil‮</b>", redirect_uris: ["https://agents.example/callback"] });
+  const { html, headers } = await browser.load(
+    asked({ client_id: String(body["client_id"]), redirect_uri: "https://agents.example/callback" }),
+  );
+  for (const text of ["agents.example", "acme", "&lt;b&gt;Evil&lt;/b&gt;", "demo", "whoever runs that site"])
+    assert.ok(html.includes(text), text);
+  assert.doesNotMatch(html, /<b>Evil|‮/);
+  const policy = headers.get("content-security-policy") ?? "";
+  assert.match(policy, /frame-ancestors 'none'/);
+  assert.match(policy, /form-action 'self' https:\/\/agents\.example;/);
+  assert.match((await browser.load(asked())).html, /any program on this computer can ask/);
+});
+
+test("a request that is not the program's own is shown, and never leads to another site", async () => {
+  const evil = "https://evil.example/callback";
+  for (const redirect_uri of [
+    ...[
+      evil,
+      "http://127.0.0.1:1@evil.example/callback",
+      "http://127.0.0.1:33418/other",
+      "https://127.0.0.1:33418/callback",
+    ],
+    ...["http://localhost:33418/callback", `${redirect}/../other`, `${redirect}#x`, "javascript:alert(1)", ""],
+  ]) {
+    const { status, headers, html } = await browser.load(asked({ redirect_uri }));
+    assert.deepEqual([status, headers.get("location")], [400, null], redirect_uri);
+    assert.doesNotMatch(html, /href|http-equiv/);
+  }
+  assert.equal((await browser.load(`${asked()}&redirect_uri=${encodeURIComponent(evil)}`)).status, 400);
+  assert.equal((await browser.load(asked({ client_id: "client_unknown" }))).status, 400);
+  for (const uri of [
+    "javascript:alert(1)",
+    "http://evil.example/x",
+    `${redirect}#x`,
+    "https://a@evil.example/",
+    "data:x",
+    1,
+  ])
+    assert.deepEqual(errorOf(await register({ redirect_uris: [uri] })), [400, "invalid_redirect_uri"], String(uri));
+});
+
+test("the port of a program on the person's computer may differ, its host may not", async () => {
+  const elsewhere = "http://127.0.0.1:1234/callback";
+  assert.equal((await browser.load(asked({ redirect_uri: elsewhere }))).status, 200);
+  assert.equal((await browser.load(asked({ redirect_uri: "http://[::1]:33418/callback" }))).status, 400);
+});
+
+test("what is wrong with a request is said with its name and the issuer, and waits for a click", async () => {
+  for (const [change, error] of [
+    [{ resource: "https://other.example/mcp" }, "invalid_target"],
+    [{ code_challenge: "" }, "invalid_request"],
+    [{ code_challenge_method: "plain" }, "invalid_request"],
+    [{ response_type: "token" }, "unsupported_response_type"],
+  ] as const) {
+    const { status, headers, html } = await browser.load(asked(change as never));
+    assert.deepEqual([status, headers.get("location")], [400, null]);
+    const link = new URL((/href="([^"]+)"/.exec(html)?.[1] ?? "").replaceAll("&amp;", "&")).searchParams;
+    assert.deepEqual([link.get("error"), link.get("iss"), link.get("state")], [error, api.baseUrl, "s1"]);
+  }
+  const denied = answerOf((await browser.decide(asked(), { choice: "deny" })).headers);
+  assert.deepEqual([denied.get("error"), denied.get("iss"), denied.get("code")], ["access_denied", api.baseUrl, null]);
+});
+
+test("a code is exchanged by its own program with its verifier, within a minute", async () => {
+  const other = String((await register()).body["client_id"]);
+  for (const change of [
+    ...[{ code_verifier: "x".repeat(43) }, { code_verifier: "" }, { client_id: other }],
+    ...[{ redirect_uri: "http://127.0.0.1:1/callback" }],
+  ]) {
+    const code = await newCode();
+    assert.deepEqual(errorOf(await exchange(code, change as never)), [400, "invalid_grant"]);
+    assert.deepEqual(errorOf(await exchange(code)), [400, "invalid_grant"], "and is used up by that");
+  }
+  const code = await newCode();
+  const twice = `grant_type=authorization_code&client_id=${client_id}&code=${code}&code=${code}`;
+  assert.deepEqual(errorOf(await post("/oauth/token", twice)), [400, "invalid_request"]);
+  await db.updateTable("oauth_grant").set({ expires_at: new Date() }).where("used_at", "is", null).execute();
+  assert.deepEqual(errorOf(await exchange(code)), [400, "invalid_grant"]);
+  assert.deepEqual(errorOf(await exchange(code, { client_id: "client_unknown" })), [401, "invalid_client"]);
+});
+
+test("a code that is used twice, also at once, ends its token", async () => {
+  const code = await newCode();
+  const token = String((await exchange(code)).body["access_token"]);
+  assert.equal((await atTools(token)).status, 200);
+  assert.deepEqual(errorOf(await exchange(code)), [400, "invalid_grant"]);
+  await eventually(async () => (await atTools(token)).status === 401, "the token has ended");
+  const race = await newCode();
+  const all = await Promise.all(Array.from({ length: 10 }, () => exchange(race)));
+  assert.equal(all.filter(({ status }) => status === 200).length, 1);
+});
+
+test("a consent is given on this platform's page by who is signed in", async () => {
+  const { html } = await browser.load(asked());
+  const form = { choice: "allow", reach: "all", nonce: nonceOf(html) };
+  for (const headers of [{ origin: "https://evil.example" }, {}, { origin: "null" }] as Record<string, string>[])
+    assert.equal((await browser.post(asked(), form, headers)).status, 403);
+  assert.equal((await browser.post(asked({ state: "s2" }), form)).status, 403, "the form is of another request");
+  assert.equal((await browser.post(asked(), { ...form, nonce: "x" })).status, 403);
+  const stranger = consentBrowser(api.baseUrl, await cookieFor(api.baseUrl, org.member));
+  assert.equal((await stranger.post(asked(), form)).status, 403, "the form is of another session");
+  const signedOut = consentBrowser(api.baseUrl, "");
+  assert.equal((await signedOut.post(asked(), form)).headers.get("location")?.startsWith("/sign-in?next="), true);
+  const first = await signedOut.load(asked());
+  const again = /url=([^"]+)"/.exec(first.html)?.[1]?.replaceAll("&amp;", "&") ?? "";
+  const second = await signedOut.load(again);
+  assert.equal(second.headers.get("location"), `/sign-in?next=${encodeURIComponent(asked())}`);
+});
+
+test("who may not create tokens connects nothing, and a token in approval mode neither", async () => {
+  for (const rights of [{ role: "owner", approval_mode: true }, { scopes: ["projects:read"] }] as const) {
+    const { text } = await testToken(db, org.id, rights as never);
+    const { status } = await consentBrowser(api.baseUrl, await cookieFor(api.baseUrl, text)).load(asked());
+    assert.equal(status, 403);
+  }
+});
+
+test("an agent's token works at /mcp alone, and never administers", async () => {
+  const operator = consentBrowser(api.baseUrl, await cookieFor(api.baseUrl, org.operator));
+  const { headers } = await operator.decide(asked(), { choice: "allow", platform_admin: "on" });
+  const { body } = await exchange(answerOf(headers).get("code") ?? "");
+  const token = String(body["access_token"]);
+  assert.match(token, /^berth_t_/);
+  assert.equal((await atTools(token)).status, 200);
+  assert.equal((await api.call("GET", "/v1/me", { token })).status, 401);
+  assert.equal(await cookieFor(api.baseUrl, token), "", "nor does it sign in");
+  const calling = (route: string, more: object) =>
+    atTools(token, { ...list, method: "tools/call", params: { name: "api_call", arguments: { route, ...more } } });
+  const made = await calling("ssh-keys.create", { body: { name: "x", public_key: "ssh-ed25519 AAAA" } });
+  assert.match(made.text, /insufficient_scope/, "it makes no credentials");
+  assert.match((await calling("platform.get", {})).text, /operator_only|not offered|insufficient_scope/);
+});
+
+test("a person limits a program to projects, and to reading", async () => {
+  const token = await connect({ choice: "allow", reach: "some", "project.demo": "on", read_only: "on" });
+  const calling = (name: string, given: object) =>
+    atTools(token, { ...list, method: "tools/call", params: { name, arguments: given } });
+  assert.match((await calling("projects", { action: "get", slug: "demo" })).text, /\\"slug\\":\\"demo\\"/);
+  assert.match((await calling("projects", { action: "get", slug: "other" })).text, /not_found/);
+  assert.match((await calling("projects_change", { action: "delete", slug: "demo" })).text, /isError":true/);
+  const missing = await browser.decide(asked(), { choice: "allow", reach: "some" });
+  assert.deepEqual([missing.status, /Choose at least one project/.test(missing.html)], [400, true]);
+  const foreign = await browser.decide(asked(), { choice: "allow", reach: "some", "project.nothing": "on" });
+  assert.deepEqual([foreign.status, foreign.headers.get("location")], [400, null]);
+});
+
+test("a connected program is listed with its kind, and revoked within a second; the client then asks anew", async () => {
+  const token = await connect();
+  const { body } = await api.call("GET", "/v1/api-tokens", { token: org.owner });
+  const programs = (body["api_tokens"] as { id: string; name: string; kind: string }[]).filter(
+    ({ kind }) => kind === "mcp",
+  );
+  assert.equal(programs[0]?.name, "Agent");
+  assert.equal((await api.call("DELETE", `/v1/api-tokens/${programs[0]?.id}`, { token: org.owner })).status, 204);
+  await eventually(async () => (await atTools(token)).status === 401, "the program is refused");
+  const challenge = (await atTools(token)).headers.get("www-authenticate") ?? "";
+  assert.ok(
+    challenge.includes(`resource_metadata="${api.baseUrl}/.well-known/oauth-protected-resource/mcp"`),
+    challenge,
+  );
+  const next = await connect();
+  await post("/oauth/revoke", { token: next });
+  await eventually(async () => (await atTools(next)).status === 401, "the program has logged out");
+  assert.equal((await post("/oauth/revoke", { token: org.owner })).status, 200);
+  assert.equal(
+    (await api.call("GET", "/v1/me", { token: org.owner })).status,
+    200,
+    "tokens of people's own are not ended",
+  );
+});
+
+test("parallel agents share one token", async () => {
+  const token = await connect();
+  const all = await Promise.all(Array.from({ length: 5 }, () => atTools(token)));
+  assert.deepEqual(new Set(all.map(({ status }) => status)), new Set([200]));
+});
+
+test("an address registers a limited number of programs in an hour", async () => {
+  const made = [];
+  for (let count = 0; count < 21; count += 1) made.push(errorOf(await register()));
+  assert.deepEqual(made.at(-1), [429, "slow_down"]);
+});
