@@ -1,10 +1,14 @@
-import { homedir } from "node:os";
+import { homedir, hostname } from "node:os";
 import { join } from "node:path";
 
 /** What the CLI reads from the machine and the shell that started it. */
 export interface Environment {
   readonly cwd: string;
   readonly home: string;
+  /** What this computer is called. */
+  readonly hostname: string;
+  /** Whether a browser of this computer is in front of the user. */
+  readonly hasBrowser: boolean;
   readonly configFile: string;
   /** The platform's data folder, if this machine runs a platform. */
   readonly dataDir: string;
@@ -55,6 +59,9 @@ export function readEnvironment(variables: NodeJS.ProcessEnv = process.env): Env
   return {
     cwd: process.cwd(),
     home,
+    hostname: hostname(),
+    hasBrowser:
+      !read("SSH_CONNECTION") && (process.platform === "darwin" || Boolean(read("DISPLAY") ?? read("WAYLAND_DISPLAY"))),
     configFile: join(read("XDG_CONFIG_HOME") ?? join(home, ".config"), "berth", "config.json"),
     dataDir: read("BERTH_DATA") ?? join(home, ".berth"),
     defaultUrl: `http://127.0.0.1:${read("BERTH_HTTP_PORT") ?? "4000"}`,

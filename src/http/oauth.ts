@@ -58,7 +58,10 @@ export function addOauth(app: FastifyInstance, given: Oauth): void {
       if (client_id !== commandLine.id) return fail(reply, "unauthorized_client");
       limitAddress(given, request, "device");
       const started = await startDevice(given.platform, commandLine, shownName(device_name));
-      return sendJson(reply, 200, { ...started, verification_uri: `${here(request)}/session/device` });
+      return sendJson(reply, 200, {
+        ...started,
+        verification_uri: `${new URL(given.platform.addresses.controlUrl).origin}/session/device`,
+      });
     });
     scope.post("/oauth/revoke", async (request: FormRequest, reply) => {
       await disconnect(given.platform, request.body?.["token"] ?? "");

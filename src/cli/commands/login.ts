@@ -8,26 +8,33 @@ import { isSameUrl } from "../find-platform.ts";
 import type { CliContext } from "../context.ts";
 import { CliError, usageError } from "../failures.ts";
 import { readInput } from "../input.ts";
+import { endLogin, logIn } from "../log-in.ts";
 import { ask, canAsk } from "../prompts.ts";
+import { oneLine } from "../render/text.ts";
 
 const tokenHint =
   "On the platform's machine, a file holds one: `berth login <url> --token-file <data folder>/admin-token`.";
 
-/** Adds `berth login`: tests a token and stores it. The token comes from a file, stdin or a hidden prompt, never from the command line. */
+/**
+ * Adds `berth login`: gets a token by a person's consent in a browser, or from a file, stdin or a hidden prompt, never from the command line;
+ * tests it and stores it.
+ */
 export function addLogin(program: Command, ctx: CliContext): void {
   const examples = [
     "berth login                                # on the machine that runs the platform",
-    "berth login https://berth.example.org      # asks for the token",
+    "berth login https://berth.example.org      # opens a browser",
+    "berth login https://berth.example.org --device      # shows a code to type in any browser",
     "berth login https://berth.example.org --token-file token.txt --context work",
     'printf %s "$TOKEN" | berth login https://berth.example.org --token-file -',
   ];
   addCommand(program, { usage: "login [url]", summary: "Log in to a platform", examples })
     .option("--token-file <file>", "a file with the token; - is stdin")
-    .action(async (given: string | undefined, options: { tokenFile?: string }) => {
+    .option("--device", "log in with a code that you type in a browser anywhere")
+    .action(async (given: string | undefined, { tokenFile: file, device }: LoginOptions) => {
       const url = given ?? ctx.environment.url ?? ctx.environment.defaultUrl;
       // Validate the URL before asking for a token.
       createClient({ baseUrl: url });
-      const token = (await findToken(ctx, { url, named: given !== undefined, file: options.tokenFile })).trim();
+      const token = (await findToken(ctx, { url, named: given !== undefined, file, device })).trim();
       if (token === "") throw usageError("There is no token: what was read is empty.", tokenHint);
       if (!/^[\x21-\x7e]+$/.test(token))
         throw usageError("That is not a token.", "A token is one word, such as berth_m_…");
@@ -37,24 +44,35 @@ export function addLogin(program: Command, ctx: CliContext): void {
       warnOfPlainHttp(ctx, url);
       ctx.output.result(
         me,
-        () => `Logged in to ${client.baseUrl} as ${titleOf(me)} of ${me.organization.slug} (context "${name}").`,
+        () =>
+          `Logged in to ${client.baseUrl} as ${me.person === null ? "" : `${oneLine(me.person.name, 40)}, `}${titleOf(me)} of ${me.organization.slug} (context "${name}").`,
       );
     });
+}
+
+interface LoginOptions {
+  tokenFile?: string;
+  device?: boolean;
 }
 
 interface Search {
   readonly url: string;
   readonly named: boolean;
   readonly file: string | undefined;
+  readonly device: boolean | undefined;
 }
 
-async function findToken(ctx: CliContext, { url, named, file }: Search): Promise<string> {
+async function findToken(ctx: CliContext, { url, named, file, device }: Search): Promise<string> {
   if (file !== undefined) return readInput(ctx, file);
+  if (device === true) return (await logIn(ctx, withoutSlash(url), "device")) ?? noConsentPage(url);
   if (ctx.environment.token !== undefined) return ctx.environment.token;
   const adminToken = join(ctx.environment.dataDir, "admin-token");
   // The operator's token is used only for this machine, and only if no other source was named.
   if (!named && isLoopback(url) && existsSync(adminToken)) return readInput(ctx, adminToken);
-  if (canAsk(ctx)) return ask(ctx, `Token for ${url}: `, true);
+  if (canAsk(ctx)) {
+    const token = await logIn(ctx, withoutSlash(url), ctx.environment.hasBrowser ? "browser" : "device");
+    return token ?? ask(ctx, `Token for ${url}: `, true);
+  }
   if (named) return readInput(ctx, "-");
   throw new CliError("unauthorized", "not_logged_in", {
     message: `There is no token: ${adminToken} does not exist.`,
@@ -62,11 +80,19 @@ async function findToken(ctx: CliContext, { url, named, file }: Search): Promise
   });
 }
 
+const withoutSlash = (url: string) => url.replace(/\/+$/, "");
+
+function noConsentPage(url: string): never {
+  throw usageError(`${url} offers no login by a browser.`, tokenHint);
+}
+
 async function remember(ctx: CliContext, platform: { url: string; token: string }): Promise<string> {
   const { configFile } = ctx.environment;
   const config = await readConfig(configFile);
   const known = Object.entries(config.contexts).find(([, other]) => isSameUrl(other.url, platform.url))?.[0];
   const name = ctx.options.context ?? known ?? new URL(platform.url).host;
+  const replaced = config.contexts[name];
+  if (replaced !== undefined && replaced.token !== platform.token) await endLogin(ctx, replaced);
   await writeConfig(configFile, { current: name, contexts: { ...config.contexts, [name]: platform } });
   return name;
 }
@@ -86,7 +112,7 @@ function isLoopback(url: string): boolean {
   return /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(new URL(url).hostname);
 }
 
-/** Adds `berth logout`: deletes the stored token. The token itself stays valid until `berth tokens revoke`. */
+/** Adds `berth logout`: deletes the stored token, and ends it if `berth login` got it by a person's consent. */
 export function addLogout(program: Command, ctx: CliContext): void {
   addCommand(program, {
     usage: "logout",
@@ -101,9 +127,9 @@ export function addLogout(program: Command, ctx: CliContext): void {
     const { [name]: forgotten, ...contexts } = config.contexts;
     const current = config.current === name ? (Object.keys(contexts)[0] ?? null) : config.current;
     await writeConfig(configFile, { current, contexts });
-    ctx.output.note(
-      () => `Logged out of ${forgotten?.url}. The token itself stays valid until it expires or is revoked.`,
-    );
+    const isOver = forgotten !== undefined && (await endLogin(ctx, forgotten));
+    const rest = isOver ? "" : " The token itself stays valid until it expires or is revoked.";
+    ctx.output.note(() => `Logged out of ${forgotten?.url}.${rest}`);
     if (current !== null) ctx.output.note(() => `The current context is now "${current}".`);
   });
 }

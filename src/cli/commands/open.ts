@@ -1,10 +1,8 @@
 import type { Command } from "commander";
-import { run } from "../../kit/exec.ts";
+import { browse } from "../browse.ts";
 import { addCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
-
-const openers: Partial<Record<NodeJS.Platform, string>> = { darwin: "open", linux: "xdg-open" };
 
 /** Adds `berth open`: prints a project's URL, and opens it in a browser if the output is a terminal. */
 export function addOpen(program: Command, ctx: CliContext): void {
@@ -30,11 +28,4 @@ async function openDashboard(ctx: CliContext, wantsBrowser: boolean): Promise<vo
   const link = await (await ctx.client()).signInLink();
   ctx.output.result(link, () => link.url);
   if (wantsBrowser && ctx.output.watched() && ctx.environment.stdout.isTTY) await browse(ctx, link.url);
-}
-
-// Failing to open a browser is not an error: the URL has been printed.
-async function browse({ environment }: CliContext, url: string): Promise<void> {
-  const opener = openers[process.platform];
-  if (opener === undefined || !/^https?:\/\//.test(url)) return;
-  await run({ file: opener, args: [url] }, { env: environment.childEnvironment, timeoutMs: 5000 }).catch(() => {});
 }

@@ -1,0 +1,173 @@
+import assert from "node:assert/strict";
+import { chmod, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { PassThrough } from "node:stream";
+import { test } from "node:test";
+import { readEnvironment, type Environment } from "../src/cli/environment.ts";
+import { runCommandLine } from "../src/cli/run-command-line.ts";
+import { cliUser, type CliUser } from "./support/cli.ts";
+import { consentBrowser, cookieFor, nonceOf } from "./support/consent.ts";
+import { eventually, guardMs } from "./support/eventually.ts";
+import { sharedApi, testOrganization } from "./support/test-platform.ts";
+
+const api = await sharedApi();
+const { db } = api.database;
+(api.platform.addresses as { controlUrl: string }).controlUrl = api.baseUrl;
+const org = await testOrganization(db, "acme");
+const browser = consentBrowser(api.baseUrl, await cookieFor(api.baseUrl, org.owner));
+
+/** Runs the CLI at a terminal, where `display` shows a browser; `open` gets the address that the CLI opens. */
+async function atTerminal(user: CliUser, args: string[], open?: (url: string) => Promise<unknown>) {
+  const [stdin, stdout, stderr] = [0, 1, 2].map(() => Object.assign(new PassThrough(), { isTTY: true }));
+  let printed = "";
+  for (const stream of [stdout, stderr]) stream?.on("data", (chunk: Buffer) => (printed += chunk.toString()));
+  const [bin, opened] = [join(user.home, "bin"), join(user.home, "opened")];
+  await mkdir(bin, { recursive: true });
+  await rm(opened, { force: true });
+  await writeFile(join(bin, "xdg-open"), `#!/bin/sh\nprintf %s "$1" > '${opened}'\n`);
+  await chmod(join(bin, "xdg-open"), 0o755);
+  const env = { ...user.env, NO_COLOR: "1", PATH: `${bin}:${user.env["PATH"]}`, ...(open && { DISPLAY: ":0" }) };
+  const environment = { ...readEnvironment(env), cwd: user.home, stdin, stdout, stderr } as unknown as Environment;
+  const exited = runCommandLine(args, environment, AbortSignal.timeout(guardMs));
+  if (open !== undefined) {
+    const url = await eventually(
+      async () => (await readFile(opened, "utf8").catch(() => "")) || undefined,
+      "a browser opens",
+    );
+    await open(url);
+  }
+  return { exited, printed: () => printed };
+}
+
+const tokenOf = async (user: CliUser) =>
+  (
+    Object.values((JSON.parse(await readFile(user.configFile, "utf8")) as { contexts: object }).contexts)[0] as {
+      token: string;
+    }
+  ).token;
+const statusOf = async (token: string) => (await api.call("GET", "/v1/me", { token })).status;
+
+test("login opens a browser, where a person allows it, and logout ends the token", async () => {
+  await using user = await cliUser();
+  let where = new URL(api.baseUrl);
+  const { exited, printed } = await atTerminal(user, ["login", api.baseUrl], async (url) => {
+    where = new URL(new URL(url).searchParams.get("redirect_uri") ?? "");
+    assert.equal(where.hostname, "127.0.0.1");
+    for (const other of ["/favicon.ico", "/callback", "/callback?state=wrong&code=x"])
+      assert.equal((await fetch(new URL(other, where))).status, 404, "others' requests end nothing");
+    const { html } = await browser.load(url);
+    assert.ok(html.includes(`berth on ${hostname()}`));
+    const answer = (await browser.decide(url, { choice: "allow" })).headers.get("location") ?? "";
+    assert.match(await (await fetch(answer)).text(), /close this page/);
+  });
+  assert.equal(await exited, 0, printed());
+  assert.match(printed(), /Logged in to .* as owner of acme/);
+  await assert.rejects(fetch(where), "the CLI listens no longer");
+  const token = await tokenOf(user);
+  assert.match(token, /^berth_o_/);
+  assert.ok(!printed().includes(token));
+  const listed = await user.berth(["tokens"]);
+  assert.match(listed.stdout, new RegExp(`berth on ${hostname()}.*cli`));
+  assert.equal((await user.berth(["logout"])).exitCode, 0);
+  await eventually(async () => (await statusOf(token)) === 401, "the token has ended");
+});
+
+test("a login that the person denies, or that another platform answers, keeps nothing", async () => {
+  for (const answered of [
+    async (url: string) => (await browser.decide(url, { choice: "deny" })).headers.get("location") ?? "",
+    async (url: string) => {
+      const location = new URL((await browser.decide(url)).headers.get("location") ?? "");
+      location.searchParams.set("iss", "https://evil.example");
+      return location.href;
+    },
+  ]) {
+    await using user = await cliUser();
+    const { exited } = await atTerminal(user, ["login", api.baseUrl], async (url) => fetch(await answered(url)));
+    assert.equal(await exited, 3);
+    await assert.rejects(readFile(user.configFile), { code: "ENOENT" });
+  }
+});
+
+test("logging in again ends the token that it replaces, and logout never ends a token of another kind", async () => {
+  await using user = await cliUser();
+  const login = async () => {
+    const { exited } = await atTerminal(user, ["login", api.baseUrl], async (url) =>
+      fetch((await browser.decide(url)).headers.get("location") ?? ""),
+    );
+    assert.equal(await exited, 0);
+    return tokenOf(user);
+  };
+  const first = await login();
+  await login();
+  await eventually(async () => (await statusOf(first)) === 401, "the first token has ended");
+  await user.berth(["login", api.baseUrl, "--token-file", "-"], { stdin: org.member });
+  await user.berth(["logout"]);
+  assert.equal(await statusOf(org.member), 200);
+});
+
+const device = (form: Record<string, string> = { client_id: "berth-cli", device_name: "laptop" }) =>
+  post("/oauth/device", form);
+const post = (path: string, form: Record<string, string>) =>
+  api.call("POST", path, {
+    headers: { "content-type": "application/x-www-form-urlencoded" },
+    body: new URLSearchParams(form).toString(),
+  });
+const poll = async (device_code: string) => {
+  const grant_type = "urn:ietf:params:oauth:grant-type:device_code";
+  const { body } = await post("/oauth/token", { grant_type, device_code, client_id: "berth-cli" });
+  return body["error"] ?? String(body["access_token"]).slice(0, 8);
+};
+const typing = async (user_code: string, who = browser) => {
+  const nonce = nonceOf((await who.load("/session/device")).html);
+  return who.post("/session/device", { user_code, choice: "open", nonce });
+};
+const deciding = (user_code: string, html: string, choice = "allow", who = browser) =>
+  who.post("/session/device", { user_code, choice, reach: "all", days: "90", nonce: nonceOf(html) });
+
+test("without a display, login shows a code that a person types, however they separate it", async () => {
+  await using user = await cliUser();
+  const { exited, printed } = await atTerminal(user, ["login", api.baseUrl]);
+  const code = await eventually(async () => /\b[A-Z]{4}-[A-Z]{4}\b/.exec(printed())?.[0], "a code is shown");
+  assert.ok(printed().includes(`${api.baseUrl}/session/device`));
+  const typed = code.toLowerCase().replace("-", " ");
+  const { html } = await typing(typed);
+  assert.ok(html.includes(`berth on ${hostname()}`), html);
+  assert.equal((await deciding(typed, html)).status, 200);
+  assert.equal(await exited, 0, printed());
+});
+
+test("a code belongs to who typed it first, is decided once, and its program fetches the token once", async () => {
+  const { body } = await device();
+  const [user_code, device_code] = [String(body["user_code"]), String(body["device_code"])];
+  assert.equal(await poll(device_code), "authorization_pending");
+  assert.equal(await poll(device_code), "slow_down");
+  const other = consentBrowser(api.baseUrl, await cookieFor(api.baseUrl, org.operator));
+  const unopened = await other.post("/session/device", { user_code, choice: "allow", reach: "all", nonce: "x" });
+  assert.equal(unopened.status, 403);
+  const { html } = await typing(user_code);
+  assert.equal((await typing(user_code, other)).status, 404);
+  assert.equal((await deciding(user_code, html, "allow", other)).status, 403);
+  assert.equal((await deciding(user_code, html)).status, 200);
+  assert.equal((await deciding(user_code, html, "deny")).status, 404);
+  assert.equal(await poll(device_code), "berth_o_");
+  assert.equal(await poll(device_code), "invalid_grant");
+});
+
+test("a code that was denied or has expired gives nothing, and only the command line may ask", async () => {
+  const { body: denied } = await device();
+  const { html } = await typing(String(denied["user_code"]));
+  await deciding(String(denied["user_code"]), html, "deny");
+  assert.equal(await poll(String(denied["device_code"])), "access_denied");
+  const { body: late } = await device();
+  await db.updateTable("oauth_grant").set({ expires_at: new Date() }).where("used_at", "is", null).execute();
+  assert.equal((await typing(String(late["user_code"]))).status, 404);
+  assert.equal(await poll(String(late["device_code"])), "expired_token");
+  assert.equal((await device({ client_id: "client_other" })).body["error"], "unauthorized_client");
+});
+
+test("an address guesses ten codes in a minute", async () => {
+  const statuses = [];
+  for (let guess = 0; guess < 11; guess += 1) statuses.push((await typing("BBBB-BBBB")).status);
+  assert.equal(statuses.at(-1), 429);
+});
