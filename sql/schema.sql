@@ -754,6 +754,7 @@ CREATE TABLE public.domain (
     verified_at timestamp with time zone,
     lost_at timestamp with time zone,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
+    redirect_id text,
     CONSTRAINT domain_dns_status_check CHECK ((dns_status = ANY (ARRAY['pending'::text, 'ok'::text, 'mismatch'::text])))
 );
 
@@ -1735,6 +1736,8 @@ CREATE INDEX domain_due ON public.domain USING btree (next_check_at);
 
 CREATE INDEX domain_of_project ON public.domain USING btree (org_id, project_id, id DESC);
 
+CREATE INDEX domain_redirected ON public.domain USING btree (redirect_id) WHERE (redirect_id IS NOT NULL);
+
 CREATE INDEX domain_served ON public.domain USING btree (project_id) WHERE (verified_at IS NOT NULL);
 
 CREATE INDEX earlier_name_of_project ON public.earlier_name USING btree (project_id);
@@ -1857,7 +1860,7 @@ CREATE TRIGGER change_noted AFTER INSERT OR UPDATE OF status ON public.cron_run 
 
 CREATE TRIGGER change_noted AFTER INSERT OR UPDATE OF status, switching ON public.deployment FOR EACH ROW EXECUTE FUNCTION public.note_change('deployment');
 
-CREATE TRIGGER change_noted AFTER UPDATE OF dns_status, verified_at, lost_at ON public.domain FOR EACH ROW EXECUTE FUNCTION public.note_change('domain');
+CREATE TRIGGER change_noted AFTER UPDATE OF dns_status, verified_at, lost_at, redirect_id ON public.domain FOR EACH ROW EXECUTE FUNCTION public.note_change('domain');
 
 CREATE TRIGGER change_noted AFTER UPDATE OF status ON public.project_database FOR EACH ROW EXECUTE FUNCTION public.note_change('database');
 
@@ -1877,7 +1880,7 @@ CREATE TRIGGER marked_by_deletion AFTER DELETE ON public.certificate REFERENCING
 
 CREATE TRIGGER route_changed AFTER INSERT OR UPDATE OF status, switching, taking_over ON public.deployment FOR EACH ROW EXECUTE FUNCTION public.route_of_deployment_changed();
 
-CREATE TRIGGER route_changed AFTER INSERT OR DELETE OR UPDATE OF hostname, verified_at ON public.domain FOR EACH ROW EXECUTE FUNCTION public.route_of_domain_changed();
+CREATE TRIGGER route_changed AFTER INSERT OR DELETE OR UPDATE OF hostname, verified_at, redirect_id ON public.domain FOR EACH ROW EXECUTE FUNCTION public.route_of_domain_changed();
 
 CREATE TRIGGER route_changed AFTER INSERT OR DELETE ON public.earlier_name FOR EACH ROW EXECUTE FUNCTION public.route_of_domain_changed();
 
@@ -2036,6 +2039,9 @@ ALTER TABLE ONLY public.domain
 
 ALTER TABLE ONLY public.domain
     ADD CONSTRAINT domain_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
+
+ALTER TABLE ONLY public.domain
+    ADD CONSTRAINT domain_redirect_id_fkey FOREIGN KEY (redirect_id) REFERENCES public.domain(id) ON DELETE SET NULL;
 
 ALTER TABLE ONLY public.earlier_name
     ADD CONSTRAINT earlier_name_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);

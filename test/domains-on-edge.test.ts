@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createServer, request, type Server } from "node:http";
+import { createServer, request, type IncomingMessage, type Server } from "node:http";
 import { mkdtemp, rm } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -69,10 +69,15 @@ async function visit(host: string): Promise<string> {
     const asked = request({ host: "127.0.0.1", port, headers: { host }, agent: false }, (response) => {
       let body = "";
       response.on("data", (chunk) => (body += String(chunk)));
-      response.on("end", () => resolve(response.statusCode === 200 ? body : `${response.statusCode}`));
+      response.on("end", () => resolve(answerOf(response, body)));
     });
     asked.on("error", reject).end();
   });
+}
+
+function answerOf({ statusCode, headers }: IncomingMessage, body: string): string {
+  if (statusCode === 200) return body;
+  return headers.location === undefined ? `${statusCode}` : `${statusCode} to ${headers.location}`;
 }
 
 const call = (method: string, path: string, body?: unknown) =>
@@ -96,6 +101,29 @@ test("a hostname is served from its verification until it is detached or its pro
   assert.equal(await visit(hostname), `the shop, for ${hostname}`);
   assert.equal((await call("DELETE", `/domains/${hostname}`)).status, 204);
   assert.equal(await visit(hostname), "404");
+});
+
+test("a name redirects once the other name is served, and serves the application again when that is detached", async () => {
+  const www = `www.${hostname}`;
+  dns.set(www, { type: "A", value: "192.0.2.1" });
+  dns.set(hostname);
+  await call("POST", "/domains", { hostname });
+  await call("POST", "/domains", { hostname: www, redirect_to: hostname });
+  assert.equal(await visit(www), `the shop, for ${www}`, "the other name's records do not point here yet");
+  dns.set(hostname, { type: "A", value: "192.0.2.1" });
+  await api.platform.db
+    .updateTable("domain")
+    .set({ next_check_at: new Date(0) })
+    .execute();
+  await checkDueDomains(platform, 10);
+  assert.equal(await visit(www), `308 to http://${hostname}/`);
+  platform.httpsNames.set([www]);
+  assert.equal(await visit(www), `the shop, for ${www}`, "the other name has no certificate, and this edge no HTTPS");
+  platform.httpsNames.set([www, hostname]);
+  assert.equal(await visit(www), `308 to https://${hostname}/`);
+  platform.httpsNames.set([]);
+  await call("DELETE", `/domains/${hostname}`);
+  assert.equal(await visit(www), `the shop, for ${www}`);
 });
 
 test("a renamed project is served under both hostnames until the old one expires", async () => {

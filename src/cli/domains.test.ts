@@ -16,6 +16,23 @@ test("adding a hostname shows every record to create, and the alias that may sta
   assert.match(stdout, /CNAME +www\.example\.com\. +demo\.apps\.example\.net/);
 });
 
+test("--redirect-to names the other hostname, --no-redirect none, and the answer shows where requests go", async () => {
+  const bodies: unknown[] = [];
+  await using platform = await startScriptedPlatform({
+    "domains.attach": ({ body }) => {
+      bodies.push(body);
+      return sampleDomain({ redirect_to: "example.com" });
+    },
+  });
+  await using user = await cliUser(login(platform.url));
+  const add = (...rest: string[]) => user.berth(["domains", "add", "www.example.com", "-p", "demo", ...rest]);
+  assert.match((await add("--redirect-to", "example.com")).stdout, /^www\.example\.com → example\.com {2}pending/);
+  await add("--no-redirect");
+  await add();
+  const hostname = "www.example.com";
+  assert.deepEqual(bodies, [{ hostname, redirect_to: "example.com" }, { hostname, redirect_to: null }, { hostname }]);
+});
+
 test("without a record to create, the answer ends with the reason", async () => {
   const { instructions } = sampleDomain();
   const domain = sampleDomain({ instructions: { ...instructions, records: [], alias: null, note: "No address yet." } });

@@ -34,6 +34,8 @@ const domain = z.object({
   dns_detail: z.string(),
   /** Whether requests for the name reach the project. Stays true for a while after the records disappear. */
   serving: z.boolean(),
+  /** The project's name to which requests for this one are redirected, as soon as that name is served; null: none. */
+  redirect_to: z.string().nullable(),
   /** How long a name whose records disappeared is still served; null when none is missing. */
   serving_until: timestamp.nullable(),
   checked_at: timestamp.nullable(),
@@ -53,12 +55,17 @@ export const rows = [
     names: "project",
     may: "member domains:write",
     params: slugParam,
-    body: z.strictObject({ hostname: z.string().min(1, "must not be empty") }),
+    body: z.strictObject({
+      hostname: z.string().min(1, "must not be empty"),
+      /** Another of the project's hostnames; null: no longer. Missing: as before. */
+      redirect_to: z.string().min(1, "must not be empty").nullable().optional(),
+    }),
     result: domain,
     success: [201, 200],
     errors: ["project_deleted", "hostname_taken", "conflict"],
     activity: "domain.attached",
-    summary: "Attach a hostname; returns the DNS records to create",
+    summary:
+      "Attach a hostname; returns the DNS records to create. With `redirect_to`, also on one already attached, requests for it get 308 to another of the project's hostnames",
     waits: true,
   }),
   row({

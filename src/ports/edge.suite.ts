@@ -259,6 +259,36 @@ function pages(stage: Stage): void {
     assert.equal(usage.find(({ project_id }) => project_id === "prj_down")?.requests ?? 0, 0);
   });
 
+  test("a name that redirects sends every request to the other name with path and query, and to no other by any Host", async () => {
+    const app = await stage.app(say("app"));
+    const base = route("away.test", [app]);
+    const port = stage.over === "https" ? `:${(await stage.listen()).split(":").at(-1)}` : "";
+    await stage.serveRoutes([{ ...base, redirect_to: { hostname: "moved.test", https: stage.over === "https" } }]);
+    const place = async (host: string, more = {}) => {
+      const path = "/a//b?q=%C3%A4&&=;+";
+      const { status, headers, body } = await stage.ask({ host, path, ...more });
+      assert.deepEqual([status, body, headers["cache-control"]], [308, "", "max-age=3600"]);
+      return headers.location;
+    };
+    const target = `${stage.over}://moved.test${port}/a//b?q=%C3%A4&&=;+`;
+    assert.equal(await place("away.test"), target);
+    assert.equal(
+      await place("AWAY.test", { method: "POST", body: "x", headers: { "transfer-encoding": "chunked" } }),
+      target,
+    );
+    if (stage.over === "http") {
+      assert.equal(await place("away.test:8080"), "http://moved.test:8080/a//b?q=%C3%A4&&=;+");
+      const { headers } = await stage.ask({ host: "away.test:@evil.test" });
+      assert.doesNotMatch(`${headers.location}`, /evil/);
+    }
+    for (const state of ["asleep", "maintenance", "empty"] as const) {
+      await stage.serveRoutes([{ ...base, state, redirect_to: { hostname: "moved.test", https: true } }]);
+      assert.match(`${await place("away.test")}`, /^https:\/\/moved\.test/);
+    }
+    await stage.serveRoutes([base]);
+    assert.equal((await stage.ask({ host: "away.test" })).body, "app");
+  });
+
   test("a request that is under way when maintenance begins gets its answer", async () => {
     const gate = Promise.withResolvers<void>();
     const slow = await stage.app(async (_req, res) => (await gate.promise, res.end("done")));

@@ -66,6 +66,11 @@ export interface Route {
   readonly is_control?: boolean;
   /** Replaces the sentence on the `maintenance` page: one line of plain text. */
   readonly notice?: string;
+  /**
+   * In every state, requests get 308 to another hostname with the same path and query, over HTTPS if `https` is true, else over plain HTTP.
+   * Clients may remember the redirect for an hour. Plain requests are redirected there directly, whatever `https` of the route says.
+   */
+  readonly redirect_to?: { readonly hostname: string; readonly https: boolean };
 }
 
 /**

@@ -416,6 +416,7 @@ export interface Tables {
     verified_at: Timestamp | null;
     lost_at: Timestamp | null;
     created_at: Generated<Timestamp>;
+    redirect_id: string | null;
   };
   domain_claim: {
     org_id: string;

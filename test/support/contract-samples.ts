@@ -139,6 +139,7 @@ export function sampleDomain(more: Partial<Result<"domains.attach">> = {}): Resu
     dns_detail: "The name has no address in DNS yet.",
     serving: false,
     serving_until: null,
+    redirect_to: null,
     checked_at: at,
     ssl_status: "pending",
     ssl_detail: "A certificate is ordered once the name leads here.",

@@ -45,7 +45,7 @@ export function haproxyConfig(settings: HaproxySettings, pool: RoutePool): strin
     frontend("plain", settings),
     ...tls,
     loop(settings),
-    pageBackend(),
+    pageBackend(settings),
     ...tables(),
   ];
   const projects = [
@@ -108,7 +108,7 @@ function prefers(accepts: string): string {
   return accepts === "any" ? "" : ` { var(txn.accept) -m sub ${accepts} }`;
 }
 
-function pageBackend(): string {
+function pageBackend(settings: HaproxySettings): string {
   const rules = (Object.keys(pages) as PageCode[]).flatMap((code) =>
     forms.map(
       ({ form, type, accepts }) =>
@@ -116,7 +116,22 @@ function pageBackend(): string {
         `if { ${pageOfRoute} -m str ${code} }${prefers(accepts)}`,
     ),
   );
-  return section(`backend ${pagesBackend} from base`, [...notices(), ...rules]);
+  return section(`backend ${pagesBackend} from base`, [...moves(settings), ...notices(), ...rules]);
+}
+
+/** Returns the rules that redirect to another hostname; plain requests keep the port that their client used. */
+function moves({ listen_tls_port }: HaproxySettings): string[] {
+  const tlsPort = listen_tls_port === null || listen_tls_port === 443 ? "" : `:${listen_tls_port}`;
+  const hostname = "%[var(txn.route),field(6,/)]";
+  const isMoved = `{ ${pageOfRoute} -m str moved }`;
+  // Browsers would remember a 308 for good.
+  const move = (place: string, condition: string) =>
+    `http-request return status 308 hdr Cache-Control max-age=3600 hdr Location "${place}%[pathq]" if ${isMoved}${condition}`;
+  return [
+    move(`https://${hostname}${tlsPort}`, " { var(txn.route),field(5,/) -m str https }"),
+    move(`%[var(txn.proto,http)]://${hostname}:%[req.fhdr(host),port_only]`, " { req.fhdr(host),port_only gt 0 }"),
+    move(`%[var(txn.proto,http)]://${hostname}`, ""),
+  ];
 }
 
 /** Returns the rules for pages that contain an application's own notice. */

@@ -56,6 +56,15 @@ test("a project with several replicas gets a backend of the pool: its servers ar
   ]);
 });
 
+test("a name that redirects needs no replica and no backend, and plain requests are sent to the other name at once", () => {
+  const redirect_to = { hostname: "two.test", https: true };
+  const { commands } = change(emptyPool(0), table(7, route("one.test", [81, 82], { redirect_to, https: "redirect" })));
+  assert.deepEqual(commands, [
+    "set map hosts.map :version 7",
+    "add map hosts.map one.test G---/prj_one.test/pages/moved/https/two.test",
+  ]);
+});
+
 test("a switch opens the new replicas first and closes the old ones last", () => {
   const { next } = change(emptyPool(4), table(1, route("one.test", [81, 82])));
   assert.deepEqual(change(next, table(2, route("one.test", [82, 83]))).commands, [

@@ -44,7 +44,7 @@ export const certificateVersionKey = ":certificates";
  * or none.
  */
 const formKey = ":form";
-const form = "2";
+const form = "3";
 
 /** Returns a pool without routes. */
 export function emptyPool(size: number, certificateVersion = 0): RoutePool {
@@ -85,9 +85,8 @@ export function backendsOf(table: RouteTable): number {
  * for servers.
  */
 function needsBackend(route: Route): boolean {
-  return (
-    pageOf(route) === undefined && (route.targets.length > 1 || route.targets.some(({ host }) => isIP(host) === 0))
-  );
+  if (route.redirect_to !== undefined || pageOf(route) !== undefined) return false;
+  return route.targets.length > 1 || route.targets.some(({ host }) => isIP(host) === 0);
 }
 
 /** Servers, as `backend/server`, that still have open connections. */
@@ -161,10 +160,22 @@ export function knownPart(pool: RoutePool, table: RouteTable): RouteTable {
 
 /**
  * Returns the host map value of a route: flags, the project to count for, then the only replica's host and port, or a backend. The pages
- * backend is followed by the page, with its notice as html, json and text after `|`. The first flag tells these apart.
+ * backend is followed by the page, with its notice as html, json and text after `|`, or by `moved` with the scheme and the hostname to
+ * redirect to. The first flag tells these apart.
  */
 function hostValue(route: Route, backend: string | undefined): string {
-  const flags = `${route.https === "on" ? "-" : route.https === "redirect" ? "R" : "P"}${route.hsts ? "H" : "-"}${route.is_control ? "C" : "-"}`;
+  const { redirect_to: other } = route;
+  const toHttps = route.https === "redirect" && other === undefined;
+  const flags = `${toHttps ? "R" : route.https === "off" ? "P" : "-"}${route.hsts ? "H" : "-"}${route.is_control ? "C" : "-"}`;
+  if (other !== undefined)
+    return [
+      `${kinds.page}${flags}`,
+      route.project_id,
+      pagesBackend,
+      "moved",
+      other.https ? "https" : "http",
+      other.hostname,
+    ].join("/");
   const page = pageOf(route);
   if (page !== undefined) {
     const counted = page === "maintenance" ? "" : route.project_id;

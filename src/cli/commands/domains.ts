@@ -4,7 +4,7 @@ import { until } from "../../kit/until.ts";
 import { addCommand, addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
-import { CliError } from "../failures.ts";
+import { CliError, usageError } from "../failures.ts";
 import { patiently } from "../follow.ts";
 import { wholeNumber } from "../input.ts";
 import { paintStatus, type Paint } from "../render/paint.ts";
@@ -34,6 +34,7 @@ function addList(domains: Command, ctx: CliContext): void {
     items: (answer) => answer.domains,
     columns: {
       HOSTNAME: (domain) => domain.hostname,
+      "REDIRECTS TO": (domain) => domain.redirect_to ?? "-",
       DNS: (domain, paint) => paintStatus(paint, domain.dns_status),
       CERTIFICATE: (domain, paint) => paintStatus(paint, domain.ssl_status),
       SERVED: (domain) => (domain.serving ? "yes" : "no"),
@@ -56,13 +57,23 @@ function addWaiting(command: Command): Command {
 }
 
 function addAdd(domains: Command, ctx: CliContext): void {
-  const examples = ["berth domains add www.example.com", "berth domains add example.com --wait --timeout 60"];
+  const examples = [
+    "berth domains add www.example.com",
+    "berth domains add example.com --wait --timeout 60",
+    "berth domains add www.example.com --redirect-to example.com",
+  ];
   const text = { usage: "add <hostname>", summary: "Attach a hostname and show the DNS records to create", examples };
-  addWaiting(addCommand(domains, text)).action(async (hostname: string, options: WaitOptions) => {
+  const command = addWaiting(addCommand(domains, text))
+    .option(
+      "--redirect-to <hostname>",
+      "redirect requests to another hostname of the project (308); also for a name that is attached",
+    )
+    .option("--no-redirect", "serve the application under a name that redirected so far");
+  command.action(async (hostname: string, options: WaitOptions & RedirectOptions) => {
     const limitMs = limitOf(options);
     const slug = await currentProject(ctx);
     const client = await ctx.client();
-    const body = { hostname };
+    const body = { hostname, ...redirectOf(options) };
     const domain = await withProgress(ctx, `Attaching ${oneLine(hostname, 80)}`, () =>
       client.call("domains.attach", { params: { slug }, body, signal: ctx.signal }),
     );
@@ -73,6 +84,17 @@ function addAdd(domains: Command, ctx: CliContext): void {
     const how = served.ssl_status === "active" ? "served over HTTPS" : "served";
     return ctx.output.result(served, () => `${served.hostname} is ${how}.\n${clock.text()}`);
   });
+}
+
+interface RedirectOptions {
+  readonly redirectTo?: string;
+  readonly redirect: boolean;
+}
+
+function redirectOf({ redirectTo, redirect }: RedirectOptions): { redirect_to?: string | null } {
+  if (redirectTo !== undefined && !redirect) throw usageError("Leave out either --redirect-to or --no-redirect.");
+  if (!redirect) return { redirect_to: null };
+  return redirectTo === undefined ? {} : { redirect_to: redirectTo };
 }
 
 function addCheck(domains: Command, ctx: CliContext): void {
@@ -174,8 +196,9 @@ function limitOf({ timeout }: WaitOptions): number {
 
 /** Describes a hostname, its status and, while they are missing, the records to create at its DNS provider. */
 function describe(paint: Paint, domain: Domain): string {
-  const { hostname, dns_status, dns_detail, serving, instructions } = domain;
-  const state = `${paint.bold(hostname)}  ${paintStatus(paint, dns_status)}: ${oneLine(dns_detail)}`;
+  const { hostname, redirect_to, dns_status, dns_detail, serving, instructions } = domain;
+  const name = redirect_to === null ? paint.bold(hostname) : `${paint.bold(hostname)} → ${redirect_to}`;
+  const state = `${name}  ${paintStatus(paint, dns_status)}: ${oneLine(dns_detail)}`;
   if (dns_status === "ok") return `${state}${serving ? "" : " It is not served."}`;
   const record = ({ type, name, value }: { type: string; name: string; value: string }) => [
     `  ${type}`,

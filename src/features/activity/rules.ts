@@ -189,7 +189,10 @@ const sentences: Readonly<Record<string, (row: Telling) => string>> = {
   "env.set": ({ target }) => `Variable ${target} set`,
   "env.imported": ({ target }) => `Variables set: ${target}`,
   "env.deleted": ({ target }) => `Variable ${target} removed`,
-  "domain.attached": ({ target }) => `Domain ${target} attached`,
+  "domain.attached": ({ target, detail: { redirect_to: other } }) =>
+    other === null
+      ? `Domain ${target} no longer redirects`
+      : `Domain ${target} ${other === undefined ? "attached" : `redirects to ${word(other)}`}`,
   "domain.detached": ({ target }) => `Domain ${target} detached`,
   "domain.not_served": ({ target }) => `${target} is no longer served`,
   "domain.lost": ({ target }) => `The DNS records of ${target} no longer point here`,

@@ -127,6 +127,66 @@ describe("attaching", () => {
     assert.equal((await actions(home)).filter((text) => text === `domain.attached ${first.hostname}`).length, 1);
   });
 
+  test("a name redirects to another of the project's names, also later, and no longer on request", async () => {
+    const apex = freshZone();
+    const www = `www.${apex}`;
+    const send = (hostname: string, redirect_to?: string | null) =>
+      api.call("POST", `/v1/projects/${demo}/domains`, { token: home.member, body: { hostname, redirect_to } });
+    await attach(demo, apex);
+    assert.equal(domain(await send(www, apex.toUpperCase())).redirect_to, apex);
+    const again = await attach(demo, www);
+    assert.deepEqual([again.status, domain(again).redirect_to], [200, apex]);
+    const apart = await send(www, null);
+    assert.deepEqual([apart.status, domain(apart).redirect_to], [200, null]);
+    assert.equal(domain(await send(apex, www)).redirect_to, www);
+    assert.deepEqual(
+      (await list(demo)).map(({ redirect_to }) => redirect_to),
+      [null, www],
+    );
+    const noted = (await actions(home)).filter((text) => text.endsWith(` ${www}`) || text.endsWith(` ${apex}`));
+    assert.equal(noted.filter((text) => text.startsWith("domain.attached")).length, 4);
+    await detach(demo, www);
+    assert.deepEqual(
+      (await list(demo)).map(({ hostname, redirect_to }) => [hostname, redirect_to]),
+      [[apex, null]],
+    );
+  });
+
+  test("a redirect to itself, in a circle, over two names or to a name that is not the project's is refused", async () => {
+    const zone = freshZone();
+    const names = [zone, `www.${zone}`, `shop.${zone}`] as const;
+    const [apex, www, shop] = names;
+    const strange = freshZone();
+    await attachAbroad(strange);
+    await attach(other, `other.${zone}`);
+    await attach(demo, apex);
+    const send = (hostname: string, redirect_to: string) =>
+      api.call("POST", `/v1/projects/${demo}/domains`, { token: home.member, body: { hostname, redirect_to } });
+    await send(www, apex);
+    const cases = [
+      [shop, shop, "a name can't redirect to itself"],
+      [shop, www, `${www} itself redirects to ${apex}; name that one`],
+      [apex, www, `${www} itself redirects to ${apex}; name that one`],
+      [shop, strange, `${strange} is not a hostname of this project; attach it first`],
+      [shop, `other.${zone}`, `other.${zone} is not a hostname of this project; attach it first`],
+      [shop, "127.0.0.1", undefined],
+    ] as const;
+    for (const [hostname, to, message] of cases) {
+      const { status, body } = await send(hostname, to);
+      assert.deepEqual([status, body["code"]], [400, "invalid_request"], to);
+      const [detail] = body["details"] as { path: string; message: string }[];
+      assert.equal(detail?.path, "redirect_to");
+      if (message !== undefined) assert.equal(detail.message, message);
+    }
+    await attach(demo, shop);
+    const { body } = await send(apex, shop);
+    assert.match(body["error"] as string, new RegExp(`${www} redirects to ${apex}, which therefore can't redirect`));
+    assert.deepEqual(
+      (await list(demo)).map(({ hostname }) => hostname),
+      [shop, www, apex],
+    );
+  });
+
   test("a name that cannot be attached is refused with the reason, before the project's state is looked at", async () => {
     await api.call("DELETE", `/v1/projects/${other}`, { token: home.owner });
     for (const hostname of ["127.1", "*.example.com", "co.uk", "x.apps.test", "berth.test", "localhost", ""]) {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { limits } from "../../contract/limits.ts";
-import type { Result } from "../../contract/routes.ts";
+import type { Body, Result } from "../../contract/routes.ts";
 import { recordActivity, recordEvent } from "../activity/activity.ts";
 import type { Context, Handlers, RefusalText } from "../context.ts";
 import { findProject } from "../projects/projects.ts";
@@ -13,12 +13,16 @@ import { proofName } from "./rules.ts";
 
 export const domains: Handlers<"domains"> = {
   async attach(ctx, { params, body }) {
-    const wanted = await desiredDomain(ctx, params.slug, body.hostname);
+    const wanted = await desiredDomain(ctx, params.slug, body);
     const attached = await attach(ctx.tx, wanted);
     const { outcome } = attached;
     const { project_id, hostname: target } = wanted;
-    ctx.note({ project_id, target, silent: outcome === "already", recordedLater: outcome === "taken" });
+    const silent = attached.outcome === "already" && !attached.isChanged;
+    ctx.note({ project_id, target, silent, recordedLater: outcome === "taken", detail: detailOf(wanted) });
     if (attached.outcome === "already") ctx.answer(200);
+    if (attached.outcome === "already" && attached.isChanged)
+      await ctx.platform.wakeups.send(ctx.tx, "edge", project_id);
+    if (attached.outcome === "misdirected") return invalid(ctx, "redirect_to", attached.detail);
     if (attached.outcome === "taken") return { outcome: () => moveOrRefuse(ctx, wanted, attached.proof) };
     const refused = refusalOf(attached);
     if (refused !== undefined) return ctx.fail(...refused);
@@ -46,17 +50,23 @@ export const domains: Handlers<"domains"> = {
 type AttachContext = Context<"domains.attach">;
 
 // Check the hostname before the project's state, so that a request that can never succeed gets that error first.
-async function desiredDomain(ctx: AttachContext, slug: string, text: string): Promise<DesiredDomain> {
+async function desiredDomain(ctx: AttachContext, slug: string, body: Body<"domains.attach">): Promise<DesiredDomain> {
   const project = await findProject(ctx.tx, ctx.caller, slug);
   if (project === undefined) return ctx.fail("not_found");
-  const parsed = parseHostname(text, ctx.platform.domains);
-  if ("refused" in parsed) {
-    const details = [{ path: "hostname", message: parsed.refused }];
-    return ctx.fail("invalid_request", { error: `hostname: ${parsed.refused}`, details });
-  }
+  const parsed = parseHostname(body.hostname, ctx.platform.domains);
+  if ("refused" in parsed) return invalid(ctx, "hostname", parsed.refused);
+  const { redirect_to: to } = body;
+  const target = typeof to === "string" ? parseHostname(to, ctx.platform.domains) : { hostname: to };
+  if ("refused" in target) return invalid(ctx, "redirect_to", target.refused);
   if (project.deleted_at !== null) return ctx.fail("project_deleted");
-  return { org_id: project.org_id, project_id: project.id, ...parsed };
+  return { org_id: project.org_id, project_id: project.id, ...parsed, redirect_to: target.hostname };
 }
+
+function invalid(ctx: AttachContext, path: string, message: string): never {
+  return ctx.fail("invalid_request", { error: `${path}: ${message}`, details: [{ path, message }] });
+}
+
+const detailOf = ({ redirect_to }: DesiredDomain) => (redirect_to === undefined ? {} : { redirect_to });
 
 function refusalOf(attached: Attached): ["hostname_taken" | "conflict" | "project_deleted", RefusalText] | undefined {
   switch (attached.outcome) {
@@ -79,6 +89,7 @@ function refusalOf(attached: Attached): ["hostname_taken" | "conflict" | "projec
       return ["hostname_taken", {}];
     case "attached":
     case "already":
+    case "misdirected":
       return undefined;
   }
 }
@@ -105,7 +116,7 @@ async function moveOrRefuse(
     const { org_id, project_id, hostname: target } = wanted;
     if (taken.loser) await recordEvent(tx, { ...taken.loser, action: "domain.moved_away", target });
     const { token_id: actor_token_id, token_name: actor_name } = ctx.caller;
-    const detail = { proof: "txt" };
+    const detail = { proof: "txt", ...detailOf(wanted) };
     await recordActivity(tx, {
       org_id,
       project_id,
@@ -118,6 +129,7 @@ async function moveOrRefuse(
     await ctx.platform.wakeups.send(tx, "edge");
     return taken;
   });
+  if (moved.outcome === "misdirected") return invalid(ctx, "redirect_to", moved.detail);
   const refused = refusalOf(moved);
   if (refused !== undefined) return ctx.fail(...refused);
   return checkAndShow(ctx, wanted, moved);

@@ -45,6 +45,7 @@ function shown(db: Db | Tx, ownZones: readonly string[]) {
     .innerJoin("domain_claim", (join) =>
       join.onRef("domain_claim.org_id", "=", "domain.org_id").onRef("domain_claim.hostname", "=", "domain.hostname"),
     )
+    .leftJoin("domain as other", "other.id", "domain.redirect_id")
     .leftJoin("certificate", "certificate.hostname", "domain.hostname")
     .select([
       "domain.id",
@@ -58,6 +59,7 @@ function shown(db: Db | Tx, ownZones: readonly string[]) {
       "domain.checked_at",
       "domain.verified_at",
       "domain.lost_at",
+      "other.hostname as redirect_to",
       certificateStatus.as("ssl_status"),
       "certificate.detail as ssl_detail",
       certificateNextAttempt.as("ssl_next_attempt_at"),
@@ -123,6 +125,33 @@ export async function holderOf(db: Db | Tx, hostname: string) {
     .select(["id", "org_id", "project_id"])
     .where("hostname", "=", hostname)
     .executeTakeFirst();
+}
+
+/** Returns the id of the project's hostname, and to and from which of its names requests are redirected. */
+export async function redirectsOf(tx: Tx, { org_id, project_id }: ProjectKey, hostname: string) {
+  return tx
+    .selectFrom("domain")
+    .leftJoin("domain as target", "target.id", "domain.redirect_id")
+    .leftJoin("domain as source", "source.redirect_id", "domain.id")
+    .select(["domain.id", "target.hostname as to", "source.hostname as from"])
+    .where(({ and }) => and({ "domain.org_id": org_id, "domain.project_id": project_id, "domain.hostname": hostname }))
+    .limit(1)
+    .executeTakeFirst();
+}
+
+/** Redirects a hostname of the project to another, or no longer; returns whether that changed anything. */
+export async function redirectDomain(
+  tx: Tx,
+  { org_id, project_id }: ProjectKey,
+  { hostname, redirect_id }: { readonly hostname: string; readonly redirect_id: string | null },
+): Promise<boolean> {
+  const done = await tx
+    .updateTable("domain")
+    .set({ redirect_id })
+    .where(({ and }) => and({ org_id, project_id, hostname }))
+    .where("redirect_id", "is distinct from", redirect_id)
+    .executeTakeFirst();
+  return done.numUpdatedRows === 1n;
 }
 
 export interface NewDomain extends ProjectKey, Columns<"domain", "id" | "hostname" | "zone" | "dns_detail"> {

@@ -35,9 +35,11 @@ export async function changedRoutes(db: Db, since: string | null): Promise<Route
         case when p.suspended_at is not null then 'suspended' when p.deleted_at is not null then 'deleted'
           when p.maintenance_since is not null then 'maintenance'
           when p.deployment_id is null then 'empty' when p.sleep is not null then 'asleep' else 'serving' end as state, p.maintenance_message,
-        (select jsonb_agg(m.hostname order by m.hostname) from (
-          select hostname from domain where project_id = c.project_id and verified_at is not null
-          union all select hostname from earlier_name where project_id = c.project_id) m where p.hostname is not null) as domains,
+        (select jsonb_agg(m order by m.hostname) from (
+          select d.hostname, t.hostname as redirect_to from domain d
+            left join domain t on t.id = d.redirect_id and t.project_id = d.project_id and t.verified_at is not null
+            where d.project_id = c.project_id and d.verified_at is not null
+          union all select hostname, null from earlier_name where project_id = c.project_id) m where p.hostname is not null) as domains,
         (select jsonb_agg(jsonb_build_object('host', r.host, 'port', r.port) order by r.ordinal) from replica r
           where r.deployment_id = p.deployment_id and r.process = 'web' and r.state = 'running' and r.ready_attempt = r.attempt and r.ordinal < p.replicas) as targets
       from changed c left join lateral (
@@ -61,17 +63,22 @@ interface RouteRow {
   readonly hostname: string | null;
   readonly state: RouteState;
   readonly maintenance_message: string | null;
-  readonly domains: readonly string[] | null;
+  /** `redirect_to` is null while that name is not served. */
+  readonly domains: readonly { readonly hostname: string; readonly redirect_to: string | null }[] | null;
   readonly targets: Route["targets"] | null;
 }
 
 function routesOf({ project_id, hostname, domains, ...row }: RouteRow): ProjectRoutes {
   // Until the replicas are stopped, and as soon as one is ready again.
   const state = row.state === "asleep" && row.targets !== null ? "serving" : row.state;
-  const hostnames = hostname === null ? [] : [hostname, ...(domains ?? [])];
+  const names = hostname === null ? [] : [{ hostname, redirect_to: null }, ...(domains ?? [])];
   const notice = state === "maintenance" && row.maintenance_message !== null ? { notice: row.maintenance_message } : {};
   const rest = { project_id, state, targets: state === "serving" ? (row.targets ?? []) : [], hsts: false, ...notice };
-  return { project_id, routes: hostnames.map((name) => ({ hostname: name, ...rest, https: "off" })) };
+  const routes = names.map(({ hostname: name, redirect_to: to }): Route => {
+    const route = { hostname: name, ...rest, https: "off" } as const;
+    return to === null ? route : { ...route, redirect_to: { hostname: to, https: false } };
+  });
+  return { project_id, routes };
 }
 
 /** Draws the next version, which is higher than any before it on all control planes. */

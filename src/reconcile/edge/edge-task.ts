@@ -63,14 +63,24 @@ function certificateSync({ db, vault, ports, certificates, httpsNames }: Platfor
   };
 }
 
-/** Adds HTTPS settings to routes. Returns the same object for the same route, because edges compare routes by identity first. */
+/**
+ * Adds HTTPS settings to routes. Returns the same object for the same route, because edges compare routes by identity first. A name with a
+ * certificate redirects to another name once that has one, too; until then it serves the application.
+ */
 function overHttps({ httpsNames, certificates: { hsts } }: Platform): (route: Route) => Route {
   const encrypted = new WeakMap<Route, Route>();
   return (route) => {
-    if (!httpsNames.has(route.hostname)) return route;
-    const known = encrypted.get(route) ?? { ...route, https: "redirect", hsts };
-    encrypted.set(route, known);
-    return known;
+    const { redirect_to: other, ...rest } = route;
+    const isHttps = httpsNames.has(route.hostname);
+    const toHttps = other !== undefined && httpsNames.has(other.hostname);
+    if (!isHttps && !toHttps) return route;
+    const known = encrypted.get(route);
+    const isSame = (known?.https === "redirect") === isHttps && (known?.redirect_to?.https ?? false) === toHttps;
+    if (known !== undefined && isSame) return known;
+    const redirect = toHttps ? { redirect_to: { ...other, https: true } } : {};
+    const next: Route = { ...rest, ...redirect, ...(isHttps ? { https: "redirect", hsts } : {}) };
+    encrypted.set(route, next);
+    return next;
   };
 }
 

@@ -8,14 +8,23 @@ import { Ago, Fact, Mono } from "../../ui/text.tsx";
 import { CertificateSteps } from "./certificate-steps.tsx";
 import type { Domain } from "./domain.ts";
 
+interface CardProps {
+  readonly domain: Domain;
+  /** The name to which this one redirects. */
+  readonly target: Domain | undefined;
+  readonly onDetach: () => void;
+}
+
 /** Shows a hostname's steps: DNS record, ownership, certificate, serving. */
-export function DomainCard({ domain, onDetach }: { readonly domain: Domain; readonly onDetach: () => void }) {
-  const { instructions, dns_status: dns, ssl_status: ssl } = domain;
+export function DomainCard({ domain, target, onDetach }: CardProps) {
+  const { instructions, dns_status: dns, ssl_status: ssl, redirect_to: other } = domain;
   const isFound = dns === "ok";
   return (
     <li className="rounded-md border border-line">
       <div className="flex items-center gap-3 border-b border-line bg-panel py-1.5 pr-2 pl-4">
-        <Mono className="min-w-0 flex-1 font-medium wrap-anywhere">{domain.hostname}</Mono>
+        <Mono className="min-w-0 flex-1 font-medium wrap-anywhere">
+          {other === null ? domain.hostname : `${domain.hostname} → ${other}`}
+        </Mono>
         <span role="status" className="text-sm">
           {domain.serving ? (
             <Status tone="ok">Serving</Status>
@@ -54,7 +63,7 @@ export function DomainCard({ domain, onDetach }: { readonly domain: Domain; read
           detail={
             domain.serving
               ? domain.serving_until === null
-                ? "Requests for this name reach the project."
+                ? servingText(target)
                 : "The record is gone; the name is served for a while longer."
               : "Begins once the record is found."
           }
@@ -62,6 +71,13 @@ export function DomainCard({ domain, onDetach }: { readonly domain: Domain; read
       </ol>
     </li>
   );
+}
+
+function servingText(target: Domain | undefined): string {
+  if (target === undefined) return "Requests for this name reach the project.";
+  if (!target.serving)
+    return `Requests reach the project until ${target.hostname} is served; then they are redirected there.`;
+  return `Requests are redirected to ${target.hostname}, with their path and query.`;
 }
 
 const certificateMarks = { active: "done", failed: "wrong", issuing: "now", pending: "later" } as const;

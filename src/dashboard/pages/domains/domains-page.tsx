@@ -6,12 +6,13 @@ import { textOf } from "../../data/text-of.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { useProject, useSlug } from "../../data/project.ts";
 import { ConfirmAction } from "../../ui/action-dialog.tsx";
-import { TextField } from "../../ui/field.tsx";
+import { SelectField, TextField } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Mono } from "../../ui/text.tsx";
 import { Empty, View } from "../../ui/view.tsx";
 import { DomainCard } from "./domain-card.tsx";
+import type { Domain } from "./domain.ts";
 
 /** The page of the project's own hostnames, each with the steps until it is served. */
 export function DomainsPage() {
@@ -23,7 +24,7 @@ export function DomainsPage() {
       title="Domains"
       lead="Attach a hostname, create its record at your DNS provider, and it is served as soon as the record is seen."
     >
-      <Attach slug={slug} />
+      <Attach slug={slug} targets={domains.data?.domains.filter((domain) => domain.redirect_to === null) ?? []} />
       <View of={domains}>
         {({ domains: all }) =>
           all.length === 0 ? (
@@ -37,7 +38,12 @@ export function DomainsPage() {
           ) : (
             <ul className="flex flex-col gap-4">
               {all.map((domain) => (
-                <DomainCard key={domain.id} domain={domain} onDetach={() => setDetaching(domain.hostname)} />
+                <DomainCard
+                  key={domain.id}
+                  domain={domain}
+                  target={all.find(({ hostname }) => hostname === domain.redirect_to)}
+                  onDetach={() => setDetaching(domain.hostname)}
+                />
               ))}
             </ul>
           )
@@ -73,7 +79,7 @@ function Meanwhile() {
   return <>The project answers at {address}, with or without one.</>;
 }
 
-function Attach({ slug }: { readonly slug: string }) {
+function Attach({ slug, targets }: { readonly slug: string; readonly targets: readonly Domain[] }) {
   const attach = useAction("domains.attach");
   return (
     <div className="max-w-xl">
@@ -85,19 +91,36 @@ function Attach({ slug }: { readonly slug: string }) {
         busy={attach.isPending}
         error={attach.error}
         why={useWhyNot("domains.attach")}
-        onSubmit={(form) => attach.mutate({ params: { slug }, body: { hostname: textOf(form, "hostname").trim() } })}
+        onSubmit={(form) => {
+          const redirect = targets.length === 0 ? {} : { redirect_to: textOf(form, "redirect_to") || null };
+          attach.mutate({ params: { slug }, body: { hostname: textOf(form, "hostname").trim(), ...redirect } });
+        }}
       >
-        <TextField
-          name="hostname"
-          label="Hostname"
-          required
-          mono
-          autoComplete="off"
-          autoCapitalize="none"
-          inputMode="url"
-          spellCheck={false}
-          placeholder="shop.example.com"
-        />
+        <div className="flex gap-2 max-sm:flex-col">
+          <div className="min-w-0 flex-1">
+            <TextField
+              name="hostname"
+              label="Hostname"
+              required
+              mono
+              autoComplete="off"
+              autoCapitalize="none"
+              inputMode="url"
+              spellCheck={false}
+              placeholder="shop.example.com"
+            />
+          </div>
+          {targets.length > 0 && (
+            <SelectField
+              name="redirect_to"
+              label="Requests for it"
+              options={[
+                ["", "reach the application"],
+                ...targets.map(({ hostname }) => [hostname, `are redirected to ${hostname}`] as const),
+              ]}
+            />
+          )}
+        </div>
       </Form>
     </div>
   );
