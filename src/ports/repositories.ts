@@ -55,8 +55,11 @@ export interface Repositories {
   changedPaths(projectId: string, change: CommitChange, limit: number): Promise<readonly string[] | null>;
   /** Streams the tree of a commit, or of one of its folders, as a tar archive. An error destroys the stream. */
   archive(projectId: string, commit: string, part?: PartOfCommit): Readable;
-  /** Streams all refs with all objects that they need, as of one moment; null when there are none. An error destroys the stream. */
-  pack(projectId: string): Promise<Readable | null>;
+  /**
+   * Streams all refs, or only a pinned commit, with all objects that they need, as of one moment; null when there are none. An error destroys
+   * the stream.
+   */
+  pack(projectId: string, part?: PinnedPart): Promise<Readable | null>;
   /** Sets all refs of such a stream. */
   unpack(projectId: string, bundle: Readable): Promise<void>;
   /** Returns the commit that a full ref name such as `refs/heads/main` points to, or null. */
@@ -90,6 +93,13 @@ export interface CommitCounts {
   readonly added: number;
   /** Commits of `from` that `to` does not contain; 0: `to` continues `from`. */
   readonly removed: number;
+}
+
+/** A pinned commit, by the name of its pin. */
+export interface PinnedPart {
+  readonly pin: string;
+  /** A commit that the receiver has, so that its history is left out; ignored when this repository does not have it. */
+  readonly since: string | null;
 }
 
 export interface PartOfCommit {

@@ -78,6 +78,8 @@ const bundleCommands = (git: (...args: string[]) => Command) => ({
   firstRef: () => git("for-each-ref", "--count=1", "--format=%(refname)"),
   /** Writes all refs, with all objects that they need, as they are at its beginning. */
   bundle: () => git("bundle", "create", "--quiet", "-", "--all"),
+  bundlePart: (ref: string, since: string | null) =>
+    git("bundle", "create", "--quiet", "-", ref, ...(since === null ? [] : [`^${since}`])),
   unbundle: (file: string) =>
     git("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--update-head-ok", "--", file, "+refs/*:refs/*"),
 });

@@ -22,6 +22,7 @@ import type {
   RefChange,
   Repositories,
   PartOfCommit,
+  PinnedPart,
   TreeLimits,
   Written,
 } from "../../ports/repositories.ts";
@@ -38,7 +39,7 @@ import { inspectCommit } from "./inspect-commit.ts";
 import { keepObjects } from "./keep-objects.ts";
 import { isSourcePath, SourceRefused } from "./source-path.ts";
 import { streamOf } from "./stream-of.ts";
-import { sweepDrafts, sweepLeftovers } from "./sweep-leftovers.ts";
+import { repositoriesIn, sweepDrafts, sweepLeftovers } from "./sweep-leftovers.ts";
 import { entryAt, firstEntries, writeCommit } from "./write-commit.ts";
 
 export interface LocalRepositoriesOptions {
@@ -70,13 +71,6 @@ export async function createLocalRepositories(options: LocalRepositoriesOptions)
   const { confinement = unconfined, gitBin = "git", access = noAccess, log } = options;
   await writeGlobalConfig(join(dir, "gitconfig"));
   return new LocalRepositories({ dir, confinement, gitBin, access, log });
-}
-
-async function repositoriesIn(dir: string): Promise<string[]> {
-  const entries = await readdir(dir, { withFileTypes: true });
-  return entries
-    .filter((entry) => entry.isDirectory() && !entry.name.startsWith("."))
-    .map((entry) => join(dir, entry.name));
 }
 
 interface GitStart {
@@ -292,9 +286,13 @@ class LocalRepositories implements Repositories {
     return streamOf("archive", command, this.#place(projectId, quarantine));
   }
 
-  async pack(projectId: string): Promise<Readable | null> {
+  async pack(projectId: string, part?: PinnedPart): Promise<Readable | null> {
     if (!(await this.exists(projectId))) return null;
     const git = this.#gitIn(this.#folder(projectId));
+    if (part !== undefined) {
+      const since = part.since === null ? null : await this.#parse(projectId, commitId(part.since));
+      return streamOf("bundle", git.bundlePart(pinRef(part.pin), since), this.#place(projectId));
+    }
     const { stdout } = await runOk(git.firstRef(), this.#limited(projectId));
     return stdout === "" ? null : streamOf("bundle", git.bundle(), this.#place(projectId));
   }

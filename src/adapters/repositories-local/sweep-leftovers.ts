@@ -1,4 +1,5 @@
 import { lstat, readdir } from "node:fs/promises";
+import { join } from "node:path";
 import { runOk } from "../../kit/exec.ts";
 import { openFolder } from "../../kit/open-folder.ts";
 
@@ -41,4 +42,12 @@ async function sweepFolder([root, ...names]: readonly [string, ...string[]], pat
 /** `rm` descends by file descriptors, so that a process that rearranges the folder meanwhile can't redirect it. */
 async function removeIn(folder: string, name: string): Promise<void> {
   await runOk({ file: "rm", args: ["--recursive", "--force", "--", name] }, { cwd: folder });
+}
+
+/** Returns the folders of the repositories in a folder. */
+export async function repositoriesIn(dir: string): Promise<string[]> {
+  const entries = await readdir(dir, { withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isDirectory() && !entry.name.startsWith("."))
+    .map((entry) => join(dir, entry.name));
 }
