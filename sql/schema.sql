@@ -692,7 +692,13 @@ CREATE TABLE public.project (
     sleep_after_minutes integer,
     sleep text,
     sleep_at timestamp with time zone,
+    preview_of text,
+    git_branch text,
+    preview_expires_at timestamp with time zone,
+    previews text[],
+    preview_variables text[],
     CONSTRAINT project_port_check CHECK (((port >= 1) AND (port <= 65535))),
+    CONSTRAINT project_preview_check CHECK ((((preview_of IS NULL) = (git_branch IS NULL)) AND ((preview_of IS NULL) = (preview_expires_at IS NULL)) AND ((preview_of IS NULL) OR (previews IS NULL)))),
     CONSTRAINT project_replicas_check CHECK (((replicas >= 1) AND (replicas <= 8))),
     CONSTRAINT project_sleep_check CHECK ((sleep = ANY (ARRAY['asleep'::text, 'waking'::text]))),
     CONSTRAINT project_start_seconds_check CHECK (((start_seconds >= 1) AND (start_seconds <= 900)))
@@ -1792,6 +1798,10 @@ CREATE UNIQUE INDEX project_of_hostname ON public.project USING btree (hostname)
 
 CREATE UNIQUE INDEX project_of_slug ON public.project USING btree (org_id, slug) WHERE (purged_at IS NULL);
 
+CREATE UNIQUE INDEX project_preview ON public.project USING btree (preview_of, git_branch) WHERE (purged_at IS NULL);
+
+CREATE INDEX project_preview_ends ON public.project USING btree (preview_expires_at) WHERE (purged_at IS NULL);
+
 CREATE INDEX project_purge_leased ON public.project_purge USING btree (lease_until) WHERE (lease_until IS NOT NULL);
 
 CREATE UNIQUE INDEX project_purge_running ON public.project_purge USING btree (project_id) WHERE (status = 'running'::text);
@@ -2129,6 +2139,9 @@ ALTER TABLE ONLY public.project_metric
 
 ALTER TABLE ONLY public.project
     ADD CONSTRAINT project_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.project
+    ADD CONSTRAINT project_preview_of_fkey FOREIGN KEY (preview_of) REFERENCES public.project(id);
 
 ALTER TABLE ONLY public.project_purge
     ADD CONSTRAINT project_purge_backup_id_fkey FOREIGN KEY (backup_id) REFERENCES public.backup(id) ON DELETE SET NULL;

@@ -97,7 +97,15 @@ describe("certificates", { skip: withoutPebble || withoutKnot || withoutHaproxy 
       externalAccount,
     });
     const certificates = {
-      ...{ directory, weeklyFirsts: 40, httpPort: ports.plain, probe: true, hsts: false, own: () => [] },
+      ...{
+        directory,
+        weeklyFirsts: 40,
+        weeklyPreviews: 20,
+        httpPort: ports.plain,
+        probe: true,
+        hsts: false,
+        own: () => [],
+      },
       ...{ control: { host: "127.0.0.1", port: api.port }, controlHost: null, appsDomain: null },
     };
     const domains = { ...api.platform.domains, publicAddresses: ["127.0.0.1"] };

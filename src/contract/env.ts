@@ -8,13 +8,13 @@ import { row } from "./table.ts";
 export const mask = "••••••••";
 
 // POSIX environment names; semantics lists the limits.
-const key = z
+export const variableName = z
   .string()
   .regex(
     /^[A-Za-z_][A-Za-z0-9_]{0,127}$/,
     "use letters, digits and underscores, at most 128, not starting with a digit",
   );
-const params = slugParam.extend({ key });
+const params = slugParam.extend({ key: variableName });
 
 /** Variables that the platform sets. */
 export const systemVariables = [
@@ -27,6 +27,9 @@ export const systemVariables = [
   "BERTH_DEPLOYMENT",
   "BERTH_GIT_SHA",
   "BERTH_URL",
+  "BERTH_GIT_BRANCH",
+  "BERTH_PREVIEW",
+  "BERTH_PREVIEW_OF",
 ] as const;
 
 /** Returns whether the platform owns a variable: one of this list, or one of libpq's `PG…`. */
@@ -96,7 +99,7 @@ export const rows = [
     may: "member env:write",
     body: z
       .strictObject({
-        variables: z.record(key, variableValue).optional(),
+        variables: z.record(variableName, variableValue).optional(),
         /** Instead of `variables`: a .env file. A line that Docker Compose and dotenv read differently is refused with its number. */
         file: envFile.optional(),
       })

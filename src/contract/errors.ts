@@ -72,6 +72,13 @@ export const errors = {
     hint: "Delete a project that is no longer needed, or ask the platform's operator for a higher limit.",
     next: "projects.list",
   },
+  preview_limit_reached: {
+    status: 403,
+    retry: "after_change",
+    meaning: "The project has reached its limit of previews.",
+    hint: "Delete a preview that is no longer needed.",
+    next: "previews.list",
+  },
   not_found: { status: 404, retry: "no", meaning: "Your organization has nothing with this name or id." },
   no_database: {
     status: 404,

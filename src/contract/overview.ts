@@ -84,6 +84,8 @@ export const rows = [
         alerts: z.number().int().nullable(),
       }),
       projects: z.array(project),
+      /** The previews of these projects' branches; no total counts them. */
+      previews: z.array(project.extend({ preview_of: z.string() })),
     }),
     summary:
       "Summarise the organization: each project with its deployment, replicas, traffic, database, backup and storage",

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { ahead } from "./ahead.ts";
 import { rootFolder, watchedPaths } from "./berth-file.ts";
 import * as deployments from "./deployments.ts";
+import { variableName } from "./env.ts";
 import { id, name, notice, ofProject, queryFlag, slug, slugParam, timestamp } from "./fields.ts";
 import { health } from "./health.ts";
 import { limits } from "./limits.ts";
@@ -31,6 +32,12 @@ export const project = z.object({
   /** Former slugs of the project. Until `until` they still work and lead to the project. */
   earlier_names: z.array(z.object({ slug: z.string(), url: z.string(), until: timestamp })),
   git: z.object({ ssh: z.string(), https: z.string() }),
+  /** The branches that get previews, as patterns; null: none. */
+  previews: z.array(z.string()).nullable(),
+  /** The variables that its previews inherit; null: none. */
+  preview_variables: z.array(z.string()).nullable(),
+  /** Of a preview: the project whose branch it serves, and when it is removed unless the branch is pushed again. */
+  preview: z.object({ of: z.string(), branch: z.string(), expires_at: timestamp }).nullable(),
   /** Whether it follows a branch of a remote repository, shown by `GET …/follow`. */
   follows: z.boolean(),
   created_at: timestamp,
@@ -53,6 +60,18 @@ const healthPath = z
   )
   .nullable();
 
+/** `*` stands for any text, slashes included. */
+const branchPatterns = z
+  .array(
+    z
+      .string()
+      .min(1)
+      .max(200)
+      .regex(/^[^\s\u0000-\u001f\u007f]+$/, "must contain no space or control character"),
+  )
+  .min(1)
+  .max(20);
+
 export const rows = [
   row({
     name: "projects.create",
@@ -70,9 +89,10 @@ export const rows = [
     request: "GET /v1/projects",
     may: "member projects:read",
     within_projects: true,
-    query: z.object({ deleted: queryFlag }),
+    query: z.object({ deleted: queryFlag, previews: queryFlag }),
     result: z.object({ projects: z.array(project) }),
-    summary: "List the organization's projects, newest first; deleted ones with ?deleted=true",
+    summary:
+      "List the organization's projects, newest first; deleted ones with ?deleted=true, previews with ?previews=true",
   }),
   row({
     name: "projects.get",
@@ -98,11 +118,13 @@ export const rows = [
       watch: watchedPaths.nullable().optional(),
       /** False: replicas get no storage folder, so a swarm can run them on any machine. */
       storage: z.boolean().optional(),
+      previews: branchPatterns.nullable().optional(),
+      preview_variables: z.array(variableName).max(100).nullable().optional(),
     }),
     result: project,
     activity: "project.settings_changed",
     summary:
-      "Change port, health path, start time, root folder, watched paths and storage for the next deploy, and when it sleeps; null resets a value",
+      "Change port, health path, start time, root folder, watched paths, storage and previews for the next deploy, and when it sleeps; null resets a value",
   }),
   row({
     ...ofProject,

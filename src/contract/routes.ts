@@ -21,6 +21,7 @@ import { rows as metrics } from "./metrics.ts";
 import { rows as orgs } from "./orgs.ts";
 import { rows as overview } from "./overview.ts";
 import { rows as platform } from "./platform.ts";
+import { rows as previews } from "./previews.ts";
 import { rows as processes } from "./processes.ts";
 import { rows as projects } from "./projects.ts";
 import { rows as registries } from "./registries.ts";
@@ -40,6 +41,7 @@ export const routes = [
   ...me,
   ...projects,
   ...deployments,
+  ...previews,
   ...processes,
   ...registries,
   ...runs,

@@ -18,6 +18,7 @@ export function certificateSettingsOf(config: Config, log: Log): CertificateSett
     directory: directoryOf(config),
     // Let's Encrypt issues 50 in seven days for names below one registered domain; renewals do not count.
     weeklyFirsts: 40,
+    weeklyPreviews: config.previewCertificates,
     httpPort: config.acmeHttpPort,
     probe: config.acmeProbe,
     // Tests set port 0 (any free port) and have no control plane behind the edge.

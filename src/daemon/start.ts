@@ -220,6 +220,10 @@ async function openGit(config: Config, { parts, platform, confinement, admits }:
     admits,
     treeLimits: { entries: limits.tree_entries, bytes: limits.tree_bytes },
     diskLimits: platform.settings.disk,
+    vault: platform.vault,
+    appsDomain: config.domain,
+    appUrl: platform.appUrl,
+    previews: platform.settings.previews,
   });
   return createGitServers({
     gate,

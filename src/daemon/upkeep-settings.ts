@@ -56,6 +56,13 @@ export const retentionSettings = {
   purgeDays: whole("BERTH_PURGE_DAYS", 0, [0, 3650]).means(
     "After how many days a deleted project is purged; a verified final backup is kept. 0: only on request.",
   ),
+  previewHours: whole("BERTH_PREVIEW_HOURS", 72, [1, 8760]).means(
+    "For how many hours after the last push of its branch a preview stays; then it is deleted with its data.",
+  ),
+  previewsPerProject: whole("BERTH_PREVIEWS_PER_PROJECT", 5, [0, 100]).means("How many previews a project may have."),
+  previewCertificates: whole("BERTH_PREVIEW_CERTIFICATES", 20, [0, 1000]).means(
+    "How many first certificates of previews are ordered in seven days, if no wildcard certificate covers them; further previews are served over HTTP only.",
+  ),
   backupWindow: setting("BERTH_BACKUP_WINDOW", "0-24", (given = "0-24") =>
     readHours("BERTH_BACKUP_WINDOW", given),
   ).means("The hours of the day (UTC) over which daily backups are spread, such as `22-4`; `never`: no daily backups."),

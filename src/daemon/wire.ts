@@ -150,6 +150,7 @@ function settingsOf(config: Config): Platform["settings"] {
       pageLooks: { everySeconds: config.pageLookSeconds, timeoutMs: 10_000 },
     },
     purgeDays: config.purgeDays,
+    previews: { hours: config.previewHours, perProject: config.previewsPerProject },
     logLines: { burst: 20 * config.logLinesPerSecond, perSecond: config.logLinesPerSecond },
     disk: diskLimitsOf(config),
     rehearsalLosses: { rows: config.rehearsalRows, percent: config.rehearsalPercent },

@@ -20,6 +20,7 @@ import type { Vault } from "../store/vault.ts";
 import type { Wakeups } from "../store/wakeups.ts";
 import type { DiskLimits } from "./disk/rules.ts";
 import type { DomainSettings } from "./domains/settings.ts";
+import type { PreviewSettings } from "./previews/rules.ts";
 import type { ProjectKey, ProjectRow } from "./projects/queries.ts";
 import type { RefusalText } from "./refused.ts";
 import type { Terminals } from "./runs/terminals.ts";
@@ -76,6 +77,7 @@ export interface HandlerPlatform {
     readonly outgoingNetworks: readonly string[];
     /** Days after its deletion until a project is purged; 0: never automatically. */
     readonly purgeDays: number;
+    readonly previews: PreviewSettings;
   };
   readonly terminals: Terminals;
   readonly releases: Releases;

@@ -15,6 +15,7 @@ import { data } from "../features/data/handlers.ts";
 import { database } from "../features/database/handlers.ts";
 import { deployments } from "../features/deployments/handlers.ts";
 import { diagnosis } from "../features/diagnosis/handlers.ts";
+import { previews } from "../features/previews/handlers.ts";
 import { processes } from "../features/processes/handlers.ts";
 import { registries } from "../features/registries/handlers.ts";
 import { findRegistry } from "../features/registries/registries.ts";
@@ -104,6 +105,7 @@ export const handlers: { readonly [N in Noun]: Handlers<N> } = {
   me,
   projects,
   deployments,
+  previews,
   processes,
   diagnosis,
   registries,

@@ -5,6 +5,7 @@ import type { DiskLimits } from "../features/disk/disk.ts";
 import type { Terminals } from "../features/runs/runs.ts";
 import type { MetricRetention } from "../features/metrics/metrics.ts";
 import type { LossLimits } from "../features/rehearsals/rehearsals.ts";
+import type { PreviewSettings } from "../features/previews/previews.ts";
 import type { Log } from "../kit/log.ts";
 import type { Builder, BuildLimits } from "../ports/builder.ts";
 import type { CertificateIssuer } from "../ports/certificate-issuer.ts";
@@ -100,6 +101,7 @@ export interface ReconcileSettings {
   readonly metrics: MetricsSettings;
   /** Days after its deletion until a project is purged; 0: never automatically. */
   readonly purgeDays: number;
+  readonly previews: PreviewSettings;
   /** How many lines of a replica the log accepts; beyond it, the oldest unread lines are dropped and counted. */
   readonly logLines: { readonly burst: number; readonly perSecond: number };
   /** How much disk space a project may use unless it has limits of its own. */

@@ -1,5 +1,6 @@
 import { databaseFor } from "../features/database/database.ts";
 import { openVariables, type WorkloadSource } from "../features/deployments/deployments.ts";
+import { previewEnv } from "../features/previews/previews.ts";
 import { storageOf } from "../features/disk/disk.ts";
 import { web, workloadId } from "../features/replicas/replicas.ts";
 import { redactor, type Redact } from "../kit/redact.ts";
@@ -55,6 +56,7 @@ export async function environmentOf(
     BERTH_PROJECT: source.slug,
     BERTH_GIT_SHA: source.commit,
     BERTH_URL: platform.appUrl(source.hostname),
+    ...(await previewEnv(platform.db, source)),
   };
   return { env, reach: database.reach };
 }
@@ -64,6 +66,9 @@ const harmless = new Set([
   "BERTH_DEPLOYMENT",
   "BERTH_GIT_SHA",
   "BERTH_URL",
+  "BERTH_GIT_BRANCH",
+  "BERTH_PREVIEW",
+  "BERTH_PREVIEW_OF",
   "PGHOST",
   "PGPORT",
   "PGSSLMODE",

@@ -662,6 +662,11 @@ export interface Tables {
     sleep_after_minutes: number | null;
     sleep: "asleep" | "waking" | null;
     sleep_at: Timestamp | null;
+    preview_of: string | null;
+    git_branch: string | null;
+    preview_expires_at: Timestamp | null;
+    previews: string[] | null;
+    preview_variables: string[] | null;
   };
   project_database: {
     id: string;

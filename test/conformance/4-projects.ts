@@ -107,6 +107,25 @@ export function projectRows(subject: () => Subject): void {
     assert.match((await subject().expect(200, "GET", `/v1/builds/${failed.id}/logs`)).body.log, /^ ! {5}/m);
   });
 
+  it("POST previews gives a branch a URL of its own, GET lists it, DELETE removes it", async () => {
+    await subject().expect(200, "PUT", "/v1/projects/shop/settings", { body: { previews: ["none-yet"] } });
+    const stored = await subject().shop.push("feature/look");
+    assert.equal(stored.exitCode, 0, stored.stderr);
+    const { body } = await subject().expect(201, "POST", "/v1/projects/shop/previews", {
+      as: "member",
+      body: { branch: "feature/look" },
+    });
+    await eventually("the preview is live", async () => {
+      const { previews } = (await subject().expect(200, "GET", "/v1/projects/shop/previews")).body;
+      return previews[0].id === body.id && previews[0].state === "live";
+    });
+    assert.deepEqual([body.slug, body.branch], ["feature-look--shop", "feature/look"]);
+    await subject().expect(204, "DELETE", "/v1/projects/shop/previews/feature%2Flook", { as: "member" });
+    await eventually("the preview is gone", async () => {
+      return (await subject().expect(200, "GET", "/v1/projects/shop/previews")).body.previews.length === 0;
+    });
+  });
+
   it("POST deployments builds and deploys again without a push", async () => {
     const { body } = await subject().expect(201, "POST", "/v1/projects/shop/deployments", { body: {} });
     await eventually("the deployment is live", async () => {

@@ -49,6 +49,10 @@ before(async () => {
     owner: formatIdentity(ownIdentity()),
     treeLimits: { entries: 5, bytes: 1024 ** 2 },
     diskLimits: testDiskLimits,
+    vault: api.platform.vault,
+    appsDomain: "apps.test",
+    appUrl: (hostname) => `http://${hostname}`,
+    previews: { hours: 72, perProject: 5 },
     admits: (organization) => isolation === "namespaces" || admitCode([], false)(organization),
   });
   const ssh = { host: "127.0.0.1", port: 0 };

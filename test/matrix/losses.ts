@@ -23,6 +23,8 @@ export const losses: Readonly<Record<string, Loss>> = {
   "projects.maintenance": { brings_back: "the same request with `on` reversed; requests are answered, data stays" },
   "projects.delete": "asks",
   "projects.undelete": { adds: "a project that had stopped serving" },
+  "previews.create": deploys,
+  "previews.delete": "asks",
   "deployments.create": deploys,
   "deployments.rollback": { brings_back: "a rollback to the deployment that was live" },
   "deployments.scale": operates,

@@ -242,6 +242,7 @@ function neverMade(like: Things): Things {
     member: other(like.member),
     invite: other(like.invite),
     variable: like.variable,
+    preview: like.preview,
     domain: like.domain,
     cron: like.cron,
     webhook: other(like.webhook),

@@ -5,6 +5,7 @@ import { peoplePermissions } from "./people-permissions.ts";
 import { followPermissions } from "./follow-permissions.ts";
 import { inProject, ofProject, project, type Permission } from "./permission.ts";
 import { platformPermissions } from "./platform-permissions.ts";
+import { previewPermissions } from "./preview-permissions.ts";
 import { sourcePermissions } from "./source-permissions.ts";
 
 const member = { access: "member" } as const;
@@ -504,6 +505,7 @@ export const permissions: Readonly<Record<string, Permission>> = {
     allowed: 204,
   },
   ...followPermissions,
+  ...previewPermissions,
   ...sourcePermissions,
   "orgs.create": {
     ...ofNothing,

@@ -28,6 +28,8 @@ export interface Things {
   /** The slug of another organization. */
   readonly org: string;
   readonly variable: string;
+  /** The branch of a preview. */
+  readonly preview: string;
   /** A failed backup; the project has a database `restored` beside its live one. */
   readonly backup: string;
   /** A hostname of the project. */
@@ -133,6 +135,9 @@ export async function testThings(platform: Store, org: TestOrganization): Promis
       sealed_secret: sealFollow(vault, follow, "secret", "whsec_AAAA"),
     })
     .execute();
+  const preview = { preview_of: project.id, git_branch: "feature", preview_expires_at: new Date("2100-01-01") };
+  const { id: previewId } = await testProject(platform, org);
+  await db.updateTable("project").set(preview).where("id", "=", previewId).execute();
   const other = `o-${randomBytes(5).toString("hex")}`;
   await db
     .insertInto("organization")
@@ -150,6 +155,7 @@ export async function testThings(platform: Store, org: TestOrganization): Promis
     home: org.slug,
     org: other,
     variable: "COLOUR",
+    preview: "feature",
     domain,
     cron: job.name,
     webhook,

@@ -59,7 +59,7 @@ export function platformDouble({ ports, settings, ...given }: PlatformParts): Pl
     domains: testDomains,
     certificates: {
       ...{ directory: null, control: null, controlHost: null, appsDomain: null },
-      ...{ weeklyFirsts: 40, httpPort: 80, probe: true, hsts: false, own: () => [] },
+      ...{ weeklyFirsts: 40, weeklyPreviews: 20, httpPort: 80, probe: true, hsts: false, own: () => [] },
     },
     httpsNames: new HttpsNames(),
     appUrl: (hostname) => `http://${hostname}`,
@@ -129,6 +129,7 @@ export const testSettings: ReconcileSettings = {
     pageLooks: { everySeconds: 60, timeoutMs: 10_000 },
   },
   purgeDays: 0,
+  previews: { hours: 72, perProject: 5 },
   logLines: { burst: 20_000, perSecond: 1000 },
   disk: testDiskLimits,
   rehearsalLosses: { rows: 100, percent: 1 },

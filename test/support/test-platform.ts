@@ -122,6 +122,7 @@ async function createPlatform(
       outgoingNetworks: [],
       privateRegistries: ["registry.internal:5000"],
       purgeDays: 30,
+      previews: { hours: 72, perProject: 5 },
     },
     addresses: {
       appsDomain: "apps.test",

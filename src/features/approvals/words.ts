@@ -173,6 +173,10 @@ const words: { readonly [N in AskedFor]: Words } = {
     order: (asked) => `Remove the webhook ${called(asked)}`,
     effect: () => "Nothing more is sent, and the list of its deliveries is deleted.",
   },
+  "previews.delete": {
+    order: ({ target }) => `Delete the preview of the branch ${target}`,
+    effect: () => "Its database, files and history are deleted for good.",
+  },
   "registries.set": {
     order: ({ target }) => `Replace the login of the registry ${target}`,
     effect: () => "The present user and password are overwritten, and builds use the new ones.",

@@ -152,7 +152,7 @@ export async function dailyStates(db: Db, now: Date): Promise<readonly (DailySta
     from (select org_id, project_id, 'database' as content, ready_at from project_database where status = 'ready'
       union all select u.org_id, u.project_id, 'files', q.created_at from disk_use u join project q on q.id = u.project_id
         where q.storage and u.storage_bytes > ${emptyFolderBytes}) d
-    join project p on p.id = d.project_id and p.deleted_at is null
+    join project p on p.id = d.project_id and p.deleted_at is null and p.preview_of is null
     join organization o on o.id = d.org_id and o.suspended_at is null
     left join lateral (select b.created_at, b.status from backup b
       where b.org_id = d.org_id and b.project_id = d.project_id and b.content = d.content and b.origin = 'daily'

@@ -36,7 +36,7 @@ const askEveryMs = 500;
 const usualRenewEveryMs = 5000;
 const readBytes = 256 * 1024;
 
-interface FollowedPush extends Pick<FollowedBuild, "org_id" | "signal"> {
+export interface FollowedPush extends Pick<FollowedBuild, "org_id" | "signal"> {
   readonly project_id: string;
   readonly actor: string;
   readonly copies_data: boolean;

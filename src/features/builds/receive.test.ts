@@ -40,6 +40,10 @@ async function supersededPush(logStore: LogStore, waitFor?: RegExp) {
     renewEveryMs: waitFor === undefined ? 3_600_000 : 1,
     treeLimits: { entries: 1, bytes: 1 },
     diskLimits: testDiskLimits,
+    vault: api.platform.vault,
+    appsDomain: "apps.test",
+    appUrl: (hostname: string) => `http://${hostname}`,
+    previews: { hours: 72, perProject: 5 },
   };
   const told = receivePush(
     receiving,

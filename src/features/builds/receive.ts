@@ -1,12 +1,10 @@
 import { planLines } from "../../contract/plan-lines.ts";
-import type { Inspection, Quarantine, RefChange, Repositories, TreeLimits } from "../../ports/repositories.ts";
+import type { Inspection, Quarantine, RefChange, TreeLimits } from "../../ports/repositories.ts";
 import type { DataDisk } from "../../ports/data-disk.ts";
-import type { LogStore } from "../../ports/log-store.ts";
-import type { Db } from "../../store/database.ts";
-import type { Wakeups } from "../../store/wakeups.ts";
 import { diskUseOf, imagesOverLimit, type DiskLimits } from "../disk/disk.ts";
 import { aheadOf } from "./ahead.ts";
 import { buildPush, type PushVerdict } from "./follow-build.ts";
+import { choosePreview, pushPreview, removeDeletedPreviews, type PreviewReceiving } from "./push-preview.ts";
 import { planSource, type Planning } from "./plan.ts";
 import { hasWorkInProgress } from "./queries.ts";
 import { deployRef } from "./rules.ts";
@@ -30,15 +28,9 @@ export interface Push {
   readonly signal: AbortSignal;
 }
 
-export interface Receiving {
-  readonly db: Db;
-  readonly wakeups: Wakeups;
-  readonly repositories: Repositories;
+export interface Receiving extends PreviewReceiving {
   readonly builder: Planning["builder"];
-  readonly logStore: LogStore;
   readonly dataDisk: DataDisk;
-  /** Identifies this control plane; see `formatIdentity`. */
-  readonly owner: string;
   readonly treeLimits: TreeLimits;
   /** The installation's limits, for projects without their own. */
   readonly diskLimits: DiskLimits;
@@ -46,20 +38,32 @@ export interface Receiving {
 
 /**
  * Decides whether to accept a push. Builds, releases and switches the deploy branch while git waits, and streams the build's log as it is
- * stored; accepted means live. Other branches and tags are accepted without a deploy.
+ * stored; accepted means live. So is another branch, if the project wants a preview of it. All else is accepted without a deploy.
  */
 export async function receivePush(
   receiving: Receiving,
   push: Push,
   onLine: (line: string) => void,
 ): Promise<PushVerdict> {
+  const verdict = await decidePush(receiving, push, onLine);
+  if (verdict.accepted) await removeDeletedPreviews(receiving, push, onLine);
+  return verdict;
+}
+
+async function decidePush(receiving: Receiving, push: Push, onLine: (line: string) => void): Promise<PushVerdict> {
   const project = await receiving.db
     .selectFrom("project")
-    .select(["deploy_branch", "deleted_at", "root", "watch"])
+    .select(["slug", "deploy_branch", "deleted_at", "root", "watch", "previews", "preview_of", "git_branch"])
     .where(({ and }) => and({ org_id: push.org_id, id: push.project_id }))
     .executeTakeFirst();
   if (project === undefined || project.deleted_at !== null)
     return refuse(onLine, "The project is deleted.", "Undelete it first: `berth projects undelete <slug>`.");
+  if (project.preview_of !== null)
+    return refuse(
+      onLine,
+      "This project is a preview: it has no branches of its own.",
+      `Push ${project.git_branch ?? "the branch"} to the project that the preview belongs to.`,
+    );
   if ((await receiving.dataDisk.observe()).is_short)
     return refuse(
       onLine,
@@ -72,16 +76,12 @@ export async function receivePush(
   const [unfit, tooLarge] = await Promise.all([refuseRefs(receiving, push), inspectStored(receiving, push, deployed)]);
   const refused = unfit ?? tooLarge;
   if (refused !== null) return refuse(onLine, refused.summary, refused.hint);
-  if (target.outcome === "stored") {
-    const noRoom = await whyNotStored(receiving, push);
-    if (noRoom !== null) return refuse(onLine, noRoom.error, noRoom.hint);
-    for (const line of target.notes) onLine(line);
-    if (push.isPlan) onLine("-----> Nothing to deploy: this push does not include the branch that deploys");
-    return push.isPlan ? refuse(onLine, wasPlan, "") : { accepted: true, build: null };
-  }
+  const deploys = target.outcome === "deploy" ? target.branch : project.deploy_branch;
+  const preview = choosePreview(push.refs, { ...project, deploy_branch: deploys });
+  if (target.outcome === "stored") return receiveStored(receiving, push, { ...target, preview }, onLine);
   const inspection = await inspect(receiving, push, target.ref.new);
   if (inspection.outcome === "refused") return refuse(onLine, inspection.summary, inspection.hint);
-  const notes = [...target.notes, ...(inspection.notes ?? []).map((note) => `       ${note}`)];
+  const notes = [...target.notes, ...preview.notes, ...(inspection.notes ?? []).map((note) => `       ${note}`)];
   if (push.isPlan) return showPlan(receiving, push, { ...target, notes }, onLine);
   const { ref, branch } = target;
   const pushed = { ...push, commit: ref.new, branch };
@@ -95,6 +95,31 @@ export async function receivePush(
   }
   const { message, author } = inspection;
   return buildPush(receiving, push, { ref, branch, notes, message, author }, onLine);
+}
+
+/** Decides about a push without the branch that deploys: builds a preview, or stores it. */
+async function receiveStored(
+  receiving: Receiving,
+  push: Push,
+  { notes, preview }: { readonly notes: readonly string[]; readonly preview: ReturnType<typeof choosePreview> },
+  onLine: (line: string) => void,
+): Promise<PushVerdict> {
+  const noRoom = await whyNotStored(receiving, push);
+  if (noRoom !== null) return refuse(onLine, noRoom.error, noRoom.hint);
+  const { ref } = preview;
+  if (ref === null) for (const line of [...notes, ...preview.notes]) onLine(line);
+  if (push.isPlan) {
+    if (ref === null) onLine("-----> Nothing to deploy: this push does not include the branch that deploys");
+    else onLine("-----> This push builds the branch into its preview; what deploys stays as it is");
+    return refuse(onLine, wasPlan, "");
+  }
+  if (ref === null) return { accepted: true, build: null };
+  const inspection = await inspect(receiving, push, ref.new);
+  if (inspection.outcome === "refused") return refuse(onLine, inspection.summary, inspection.hint);
+  const { message, author } = inspection;
+  const lines = (inspection.notes ?? []).map((note) => `       ${note}`);
+  const { refusal, ...verdict } = await pushPreview(receiving, push, { ref, message, author, notes: lines }, onLine);
+  return refusal === undefined ? verdict : refuse(onLine, refusal.summary, refusal.hint);
 }
 
 /** Returns why git would refuse the refs after the build, or why this pusher may not change them; null when both are fine. */

@@ -22,6 +22,7 @@ export {
   validText,
   whyNoFirst,
   whyNoOrder,
+  whyNoPreview,
 } from "./rules.ts";
 export {
   certificatesMark,
@@ -33,6 +34,7 @@ export {
   forwardRenewal,
   insertChallenge,
   plannedRenewals,
+  previewFirsts,
   recentFirsts,
   recentOrders,
   saveAccountUrl,

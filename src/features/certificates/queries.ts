@@ -187,6 +187,27 @@ export async function recentFirsts(
   return rows[0] as RecentFirsts;
 }
 
+/** The first certificates of previews within seven days, and when the oldest will be seven days old. */
+export interface PreviewFirsts {
+  readonly all: number;
+  readonly all_until: string | null;
+}
+
+/** Counts first certificates of previews, without the name itself; undefined when that is not a preview's. */
+export async function previewFirsts(
+  db: Db,
+  { id, hostname }: Pick<DueCertificate, "id" | "hostname">,
+): Promise<PreviewFirsts | undefined> {
+  const { rows } = await sql<PreviewFirsts & { is_preview: boolean }>`
+    select count(*)::int as all, min(c.first_issued_at) + ${firstsWindow} as all_until,
+      exists (select from project where hostname = ${hostname} and purged_at is null and preview_of is not null) as is_preview
+    from certificate c where c.id <> ${id} and exists (select from project where hostname = c.hostname and preview_of is not null)
+      and (c.first_issued_at > now() - ${firstsWindow} or (c.first_issued_at is null and c.status = 'issuing' and c.lease_until > now()))`.execute(
+    db,
+  );
+  return rows[0]?.is_preview === true ? rows[0] : undefined;
+}
+
 export async function accountOf(db: Db, directory: string) {
   return db
     .selectFrom("acme_account")

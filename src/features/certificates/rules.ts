@@ -1,5 +1,5 @@
 import type { OrderOutcome, RenewalWindow } from "../../ports/certificate-issuer.ts";
-import type { RecentFirsts, RecentOrders } from "./queries.ts";
+import type { PreviewFirsts, RecentFirsts, RecentOrders } from "./queries.ts";
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
@@ -34,6 +34,18 @@ export function whyNoFirst(
   const at = until === null ? nowMs + hourMs : Date.parse(until);
   const whose = isFull ? `The ${most} new certificates` : `The organization's share of the ${most} new certificates`;
   const detail = `${whose} that Berth orders for names below ${zone} in seven days are used up; the next is due at ${new Date(at).toISOString()}. Until then the name is served over HTTP.`;
+  return { detail, nextMs: Math.min(dayMs, Math.max(minuteMs, at - nowMs)) };
+}
+
+/** As `whyNoFirst`, for a preview: of the `most` first certificates of previews in seven days. */
+export function whyNoPreview(
+  { all, all_until }: PreviewFirsts,
+  most: number,
+  nowMs: number,
+): ReturnType<typeof whyNoFirst> {
+  if (all < most) return null;
+  const at = all_until === null ? nowMs + hourMs : Date.parse(all_until);
+  const detail = `The ${most} new certificates that Berth orders for previews in seven days are used up; the next is due at ${new Date(at).toISOString()}. Until then the preview is served over HTTP. A wildcard certificate for the apps domain (BERTH_CERTIFICATE_FILES) needs no orders.`;
   return { detail, nextMs: Math.min(dayMs, Math.max(minuteMs, at - nowMs)) };
 }
 

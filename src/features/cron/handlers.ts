@@ -15,6 +15,7 @@ export const cron: Handlers<"cron"> = {
   },
 
   async set(ctx, { params, body }) {
+    refusePreview(ctx);
     const project = ctx.project.key;
     const count = await queries.lockJobs(ctx.tx, project);
     const old = await queries.selectJob(ctx.tx, project, params.name);
@@ -50,6 +51,7 @@ export const cron: Handlers<"cron"> = {
   },
 
   async import(ctx, { params, body }) {
+    refusePreview(ctx);
     const imported = await importCrons(ctx, ctx.project.key, body.crons);
     if (imported === "too_many") return tooMany(ctx);
     const { changed, jobs, hasNewCommand } = imported;
@@ -103,6 +105,16 @@ export const cron: Handlers<"cron"> = {
     return undefined;
   },
 };
+
+function refusePreview(
+  ctx: Pick<Context<"cron.set">, "project"> & { fail: (code: "conflict", more: RefusalText) => never },
+) {
+  if (ctx.project.preview_of !== null)
+    ctx.fail("conflict", {
+      error: "Cron jobs do not run in previews.",
+      hint: "Set the job in the project that the preview belongs to.",
+    });
+}
 
 function tooMany(ctx: { readonly fail: (code: "conflict", more: RefusalText) => never }): never {
   return ctx.fail("conflict", {

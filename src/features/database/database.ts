@@ -39,7 +39,7 @@ export function newPassword(vault: Vault, projectId: string) {
 export async function requestDatabase(
   tx: Tx,
   vault: Vault,
-  project: { org_id: string; project_id: string },
+  project: { org_id: string; project_id: string; archived?: boolean },
 ): Promise<boolean> {
   const name = randomBytes(6).toString("hex");
   return insertDatabase(tx, {

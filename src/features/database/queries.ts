@@ -96,7 +96,8 @@ export async function databaseOfDeployment(
 export type DatabaseRow = NonNullable<Awaited<ReturnType<ReturnType<typeof joined>["executeTakeFirst"]>>>;
 
 export type NewDatabase = Columns<"project_database", "id" | "org_id" | "project_id" | "role_name" | "database_name"> &
-  Columns<"project_database", "sealed_password">;
+  Columns<"project_database", "sealed_password"> &
+  Partial<Columns<"project_database", "archived">>;
 
 /** Inserts the row unless the project has a database; returns whether it was inserted. */
 export async function insertDatabase(tx: Tx, row: NewDatabase): Promise<boolean> {

@@ -123,6 +123,7 @@ export interface TakenDeployment extends WorkloadSource {
   readonly fence: number;
   /** Its control plane ended during the deployment, or could not close it. */
   readonly abandoned: boolean;
+  readonly preview_of: string | null;
   readonly deleted_at: string | null;
   readonly suspended_at: string | null;
 }
@@ -139,7 +140,7 @@ export function takeDeployment(db: Db, owner: string, inProgress: InProgress): P
     from: sql`join project p on p.id = q.project_id join organization o on o.id = q.org_id join build b on b.id = q.build_id`,
     returning: sql`t.id, t.org_id, t.project_id, p.number as project_number, p.slug, p.hostname, p.maintenance_since is not null as in_maintenance, t.number, t.status, t.trigger,
       t.build_id, t.commit, b.branch, b.old_commit, b.settings, b.copies_data, t.image, t.port, t.health_path, p.start_seconds, t.sealed_variables, p.sealed_cron_secret, t.fence,
-      (q.status = 'starting' or q.lease_owner <> ${owner}) is true as abandoned, p.deleted_at, o.suspended_at`,
+      (q.status = 'starting' or q.lease_owner <> ${owner}) is true as abandoned, p.preview_of, p.deleted_at, o.suspended_at`,
   });
 }
 

@@ -2,20 +2,25 @@ import type { Db, Tx } from "../../store/database.ts";
 import type { Vault } from "../../store/vault.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
 import { lockProject, type ProjectKey } from "../projects/projects.ts";
-import { selectVariables, setVariablesMark } from "./queries.ts";
+import { selectInherited, selectVariables, setVariablesMark } from "./queries.ts";
 import { secretName, sizeOf } from "./rules.ts";
 
-/** Returns the project's own variables with their values, without those that the platform adds (`PORT`, `DATABASE_URL` …). */
+/**
+ * Returns the project's variables with their values, without those that the platform adds (`PORT`, `DATABASE_URL` …): its own and, of a
+ * preview, those that it inherits.
+ */
 export async function variablesOf(db: Db | Tx, vault: Vault, project: ProjectKey): Promise<Record<string, string>> {
-  const rows = await selectVariables(db, project);
+  const own = await selectVariables(db, project);
+  const rows = [...(await selectInherited(db, project)), ...own.map((row) => ({ ...row, ...project }))];
   return Object.fromEntries(
-    rows.map((row) => [row.key, vault.open(project.project_id, secretName(row.key), row.sealed_value)]),
+    rows.map((row) => [row.key, vault.open(row.project_id, secretName(row.key), row.sealed_value)]),
   );
 }
 
-/** Returns the names of the project's own variables. */
+/** Returns the names of the project's variables, as `variablesOf`. */
 export async function variableNames(db: Db | Tx, project: ProjectKey): Promise<readonly string[]> {
-  return (await selectVariables(db, project)).map(({ key }) => key);
+  const rows = [...(await selectInherited(db, project)), ...(await selectVariables(db, project))];
+  return [...new Set(rows.map(({ key }) => key))];
 }
 
 /** Seals variables for storage as the project's own. */

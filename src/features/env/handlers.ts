@@ -13,7 +13,12 @@ export const env: Handlers<"env"> = {
     const { key: project } = ctx.project;
     const own = await selectVariables(ctx.tx, project);
     const database = await databaseOf(ctx.tx, project.org_id, project.project_id);
-    const system = systemKeys(database !== undefined).map((key) => ({ key, updated_at: null, system: true }));
+    const isPreview = ctx.project.preview_of !== null;
+    const system = systemKeys(database !== undefined, isPreview).map((key) => ({
+      key,
+      updated_at: null,
+      system: true,
+    }));
     const variables = [...own.map(({ key, updated_at }) => ({ key, updated_at, system: false })), ...system];
     return { variables: variables.map((variable) => ({ ...variable, value: mask })) };
   },

@@ -12,6 +12,16 @@ export async function selectVariables(db: Db | Tx, { org_id, project_id }: Proje
     .execute();
 }
 
+/** Returns the variables, sealed, that a preview inherits from its project; none for any other project. */
+export async function selectInherited(db: Db | Tx, { org_id, project_id }: ProjectKey) {
+  const { rows } = await sql<{ key: string; project_id: string; sealed_value: Buffer }>`
+    select v.key, v.project_id, v.sealed_value from project p
+    join project parent on parent.id = p.preview_of and parent.org_id = p.org_id
+    join project_variable v on v.project_id = parent.id and v.org_id = p.org_id and v.key = any(parent.preview_variables)
+    where p.org_id = ${org_id} and p.id = ${project_id}`.execute(db);
+  return rows;
+}
+
 export interface SealedVariable extends ProjectKey {
   readonly key: string;
   readonly sealed_value: Buffer;

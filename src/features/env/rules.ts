@@ -6,6 +6,7 @@ export function secretName(key: string): string {
   return `variable:${key}`;
 }
 
+const ofPreviews = ["BERTH_GIT_BRANCH", "BERTH_PREVIEW", "BERTH_PREVIEW_OF"];
 const ofDatabases = ["DATABASE_URL", "PGHOST", "PGPORT", "PGUSER", "PGPASSWORD", "PGDATABASE"];
 
 /** Returns the size of a variable, in bytes, that counts towards the project's limit. */
@@ -21,7 +22,7 @@ export function fits(stored: Sized, given: Sized): boolean {
   return [...sizes.values()].reduce((sum, size) => sum + size, 0) <= limits.variables_bytes;
 }
 
-export function systemKeys(hasDatabase: boolean): readonly string[] {
-  const always = systemVariables.filter((key) => !ofDatabases.includes(key));
-  return [...always, ...(hasDatabase ? ofDatabases : [])].sort();
+export function systemKeys(hasDatabase: boolean, isPreview: boolean): readonly string[] {
+  const left = [...(hasDatabase ? [] : ofDatabases), ...(isPreview ? [] : ofPreviews)];
+  return [...new Set([...systemVariables, ...ofDatabases])].filter((key) => !left.includes(key)).sort();
 }

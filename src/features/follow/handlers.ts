@@ -19,6 +19,11 @@ export const follow: Handlers<"follow"> = {
         error: "This machine cannot isolate applications, so it runs the code of its first organization only.",
         hint: "Ask the platform's operator to set up isolation.",
       });
+    if (project.preview_of !== null)
+      return ctx.fail("conflict", {
+        error: "A preview follows no repository.",
+        hint: "Follow it in the project that the preview belongs to.",
+      });
     const { url, branch, token } = body;
     const problem = privateUrlProblem(url, platform.settings.outgoingNetworks);
     if (problem !== undefined)

@@ -38,8 +38,9 @@ export async function observeHealth(db: Db, now: Date): Promise<readonly Observe
     db,
     changed.map(({ facts: { id, org_id }, health: { state } }) => ({ project_id: id, org_id, state })),
   );
+  // A broken preview is no reason for an alert.
   return seen
-    .filter(({ facts }) => facts.active !== null)
+    .filter(({ facts }) => facts.active !== null && !facts.is_preview)
     .map(({ facts, health }) => ({
       subject: `${facts.org_slug}/${facts.slug}`,
       health,

@@ -30,6 +30,7 @@ export interface HealthFacts {
   readonly org_slug: string;
   readonly slug: string;
   readonly deleted: boolean;
+  readonly is_preview: boolean;
   readonly maintenance_since: string | null;
   readonly sleep: string | null;
   readonly sleep_at: string | null;
@@ -68,7 +69,7 @@ export async function selectHealthFacts(
   { org_id, project_id }: { readonly org_id?: string | undefined; readonly project_id?: string | undefined },
 ): Promise<readonly HealthFacts[]> {
   const { rows } = await sql<HealthFacts>`
-    select p.id, p.org_id, o.slug as org_slug, p.slug, p.deleted_at is not null as deleted, p.maintenance_since, p.sleep, p.sleep_at, a.number as active, a.activated_at,
+    select p.id, p.org_id, o.slug as org_slug, p.slug, p.deleted_at is not null as deleted, p.preview_of is not null as is_preview, p.maintenance_since, p.sleep, p.sleep_at, a.number as active, a.activated_at,
       coalesce(w.wanted, 0)::integer as wanted, coalesce(w.web, 0)::integer as web_wanted, r.ready, r.web as web_ready, coalesce(r.restarts, 0) as restarts,
       case when b.id is not null then to_jsonb(b) end as build, case when l.id is not null then to_jsonb(l) end as deployment,
       g.groups as crash_groups, c.crashes_15, c.crashes_5, db.status as database, n.summary as database_alert, h.traffic, h.state, h.since,

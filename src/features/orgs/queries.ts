@@ -10,7 +10,7 @@ const columns = [
   "organization.suspended_at",
 ] as const;
 
-const projects = sql<number>`(select count(*) from project p where p.org_id = organization.id and p.deleted_at is null)`;
+const projects = sql<number>`(select count(*) from project p where p.org_id = organization.id and p.deleted_at is null and p.preview_of is null)`;
 
 const shown = (db: Db | Tx) => db.selectFrom("organization").select([...columns, projects.as("projects")]);
 

@@ -10,16 +10,19 @@ export const overview: Handlers<"overview"> = {
     const { caller, platform } = ctx;
     // A whole hour: the current minute and the 60 before it.
     const hourFrom = new Date(Math.floor(ctx.now.getTime() / 60_000 - 60) * 60_000);
-    const [rows, organization, health] = await Promise.all([
+    const [all, organization, health] = await Promise.all([
       selectOverview(ctx.tx, caller, { hourFrom, limits: platform.settings.disk }),
       selectOrganization(ctx.tx, caller),
       readHealth(ctx.tx, { org_id: caller.org_id }, ctx.now),
     ]);
     // A project that was created between the two reads comes with the next one.
-    const projects = rows.flatMap((row) => {
+    const shown = <More extends object>(row: OverviewRow, more: More) => {
       const own = health.get(row.id);
-      return own === null || own === undefined ? [] : [presentRow(platform, row, own)];
-    });
+      return own === null || own === undefined ? [] : [{ ...presentRow(platform, row, own), ...more }];
+    };
+    const rows = all.filter(({ preview_of }) => preview_of === null);
+    const projects = rows.flatMap((row) => shown(row, {}));
+    const previews = all.flatMap((row) => (row.preview_of === null ? [] : shown(row, { preview_of: row.preview_of })));
     const sum = (pick: (row: OverviewRow) => number) => rows.reduce((total, row) => total + pick(row), 0);
     return {
       organization: { slug: caller.org_slug, name: caller.org_name, max_projects: organization.max_projects },
@@ -36,6 +39,7 @@ export const overview: Handlers<"overview"> = {
         alerts: caller.platform_admin ? organization.alerts : null,
       },
       projects,
+      previews,
     };
   },
 };

@@ -5,6 +5,7 @@ import type { Db, Tx } from "../../store/database.ts";
 import { awaitOutcome } from "../await-outcome.ts";
 import type { Context, Handlers, RefusalText } from "../context.ts";
 import { readHealth } from "../health/health.ts";
+import { removePreview } from "../previews/previews.ts";
 import { purgeState, requestPurge, runningPurge } from "../purges/purges.ts";
 import { awaitEdges, edgesConfirm } from "../routes/routes.ts";
 import { presentProject } from "./projects.ts";
@@ -40,6 +41,8 @@ export const projects: Handlers<"projects"> = {
     const { key, slug: target } = ctx.project;
     const changed = Object.keys(body);
     const before = Object.fromEntries(changed.map((name) => [name, ctx.project[name as keyof typeof body]]));
+    if (ctx.project.preview_of !== null && body.previews)
+      return ctx.fail("invalid_request", { error: "A preview has no previews of its own." });
     ctx.note({ target, detail: { changed, before }, silent: changed.length === 0 });
     if (changed.length > 0) await queries.updateSettings(ctx.tx, key, given(body));
     return show(ctx, target);
@@ -74,7 +77,15 @@ export const projects: Handlers<"projects"> = {
         error: "The project is already deleted.",
         hint: "Undelete it, or delete it for good with ?purge=true.",
       });
+    if (project.preview_of !== null) {
+      await removePreview(ctx.tx, ctx.platform.wakeups, { ...keyOf(project), requested_by: ctx.caller.token_name });
+      ctx.note({ project_id: project.id, target: project.slug });
+      const shown = await show(ctx, project.slug);
+      return { outcome: async () => ({ ...shown, purged: false, final_backup_id: null }) };
+    }
     const deleted = await change(ctx, project, true);
+    // Its previews go with it.
+    await ctx.platform.wakeups.send(ctx.tx, "purges", project.id);
     const { purgeDays } = ctx.platform.settings;
     // For the dialog and the page on which a person decides: after this time the project cannot be undeleted.
     if (purgeDays > 0) ctx.note({ detail: { undelete_until: daysLater(ctx.now, purgeDays) } });
@@ -92,6 +103,8 @@ export const projects: Handlers<"projects"> = {
     return change(ctx, project, false);
   },
 };
+
+const keyOf = ({ org_id, id }: queries.ProjectRow) => ({ org_id, project_id: id });
 
 const edgesWithinMs = 15_000;
 const dayMs = 86_400_000;

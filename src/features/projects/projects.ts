@@ -5,7 +5,17 @@ import type { Db, Tx } from "../../store/database.ts";
 import { Refused, type Caller, type HandlerPlatform } from "../context.ts";
 import { selectProject, type ProjectRow, type ShownProject } from "./queries.ts";
 
-export { changeProject, deleteExpiredNames, lockProject, type ProjectKey, type ProjectRow } from "./queries.ts";
+export {
+  changeProject,
+  deleteExpiredNames,
+  insertProject,
+  isHostnameTaken,
+  lockProject,
+  setDeleted,
+  type ProjectKey,
+  type ProjectRow,
+} from "./queries.ts";
+export { hostnamesFor } from "./rules.ts";
 
 /** Returns the caller's project with this slug, deleted or not. A project of another organization counts as missing. */
 export async function findProject(
@@ -43,6 +53,10 @@ export function presentProject(
     git: { ssh: addresses.gitSsh(orgSlug, row.slug), https: addresses.gitHttp(orgSlug, row.slug) },
     maintenance:
       row.maintenance_since === null ? null : { since: row.maintenance_since, message: row.maintenance_message },
+    preview:
+      row.parent_slug === null || row.git_branch === null || row.preview_expires_at === null
+        ? null
+        : { of: row.parent_slug, branch: row.git_branch, expires_at: row.preview_expires_at },
     active_deployment: presentActive(row),
     health,
     ahead: presentAhead(row),

@@ -24,6 +24,11 @@ const columns = [
   "project.maintenance_since",
   "project.maintenance_message",
   "project.deploy_branch",
+  "project.previews",
+  "project.preview_variables",
+  "project.preview_of",
+  "project.git_branch",
+  "project.preview_expires_at",
   "project.created_at",
   "project.updated_at",
   "project.deleted_at",
@@ -53,11 +58,13 @@ export interface ShownProject extends Omit<ProjectRow, "org_id" | "number" | "pu
   readonly newest_commit: string | null;
   readonly earlier_names: readonly EarlierName[];
   readonly follows: boolean;
+  /** The slug of the project that a preview belongs to. */
+  readonly parent_slug: string | null;
 }
 
 // Plain SQL, because these are the most frequent queries: measured, building the text for each call costs a sixth of a request.
 const shown = `
-  select p.id, p.slug, p.name, p.hostname, p.port, p.health_path, p.start_seconds, p.sleep_after_minutes, p.root, p.watch, p.replicas, p.storage, p.maintenance_since, p.maintenance_message, p.deploy_branch, p.created_at, p.updated_at, p.deleted_at,
+  select p.id, p.slug, p.name, p.hostname, p.port, p.health_path, p.start_seconds, p.sleep_after_minutes, p.root, p.watch, p.replicas, p.storage, p.maintenance_since, p.maintenance_message, p.deploy_branch, p.previews, p.preview_variables, p.preview_of, p.git_branch, p.preview_expires_at, p.created_at, p.updated_at, p.deleted_at,
     d.id as active_id, d.number as active_number, d.status as active_status, d.commit as active_commit, d.activated_at as active_activated_at,
     case when d.trigger not in ('push', 'upload', 'follow') then (select x.commit from deployment x join build b on b.id = x.build_id
       where x.project_id = p.id and x.trigger in ('push', 'upload', 'follow') and x.activated_at is not null and b.branch = coalesce(p.deploy_branch, 'main')
@@ -65,13 +72,13 @@ const shown = `
     (select coalesce(jsonb_agg(jsonb_build_object('slug', e.slug, 'hostname', e.hostname, 'until',
       to_char(date_trunc('milliseconds', e.expires_at at time zone 'UTC'), 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) order by e.expires_at desc), '[]')
       from earlier_name e where e.project_id = p.id) as earlier_names,
-    f.id is not null as follows
+    f.id is not null as follows, (select o.slug from project o where o.id = p.preview_of) as parent_slug
   from project p left join deployment d on d.project_id = p.id and d.status = 'active'
     left join project_follow f on f.project_id = p.id`;
 const aloneBySlug = `select ${columns.join(", ")} from project where org_id = $1 and slug = $2 and purged_at is null`;
 const shownBySlug = `${shown} where p.org_id = $1 and p.slug = $2 and p.purged_at is null`;
 const shownOfOrganization = `${shown} where p.org_id = $1 and p.purged_at is null and ($2 or p.deleted_at is null)
-  and ($3::text[] is null or p.id = any($3)) order by p.id desc`;
+  and ($3::text[] is null or p.id = any($3)) and ($4 or p.preview_of is null) order by p.id desc`;
 
 /** Returns the project with its active deployment. */
 export async function showProject(db: Db | Tx, orgId: string, slug: string): Promise<ShownProject | undefined> {
@@ -103,10 +110,10 @@ async function findBySlug<Found>(
 export async function listProjects(
   db: Db | Tx,
   { org_id, project_ids }: Reach,
-  options: { readonly deleted: boolean },
+  options: { readonly deleted: boolean; readonly previews: boolean },
 ): Promise<readonly ShownProject[]> {
   const { rows } = await db.executeQuery<ShownProject>(
-    CompiledQuery.raw(shownOfOrganization, [org_id, options.deleted, project_ids]),
+    CompiledQuery.raw(shownOfOrganization, [org_id, options.deleted, project_ids, options.previews]),
   );
   return rows;
 }
@@ -169,12 +176,14 @@ export async function lockProjectLimit(tx: Tx, orgId: string): Promise<ProjectRo
     ])
     .where("org_id", "=", orgId)
     .where("purged_at", "is", null)
+    .where("preview_of", "is", null)
     .executeTakeFirstOrThrow();
   const most_deleted = limits.deleted_projects_per_project * max_projects;
   return { fits: living < max_projects, fits_deleted: deleted < most_deleted, most_deleted, is_first };
 }
 
-export type NewProject = Columns<"project", "id" | "org_id" | "slug" | "name" | "hostname" | "sealed_cron_secret">;
+export type NewProject = Columns<"project", "id" | "org_id" | "slug" | "name" | "hostname" | "sealed_cron_secret"> &
+  Partial<Columns<"project", "preview_of" | "git_branch" | "deploy_branch">> & { readonly preview_expires_at?: Date };
 
 /** Inserts a project unless its slug or hostname is taken; returns whether it was inserted. */
 export async function insertProject(tx: Tx, project: NewProject): Promise<boolean> {
@@ -250,6 +259,8 @@ export interface ProjectSettings {
   readonly root?: string | null;
   readonly watch?: string[] | null;
   readonly storage?: boolean;
+  readonly previews?: string[] | null;
+  readonly preview_variables?: string[] | null;
 }
 
 export async function updateSettings(tx: Tx, project: ProjectKey, settings: ProjectSettings): Promise<void> {

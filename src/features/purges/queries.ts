@@ -42,6 +42,7 @@ export async function isPurged(db: Db | Tx, { org_id, project_id }: ProjectKey):
 export interface TakenPurge extends ProjectKey, Columns<"project_purge", "id" | "fence" | "backup_id" | "database_id"> {
   readonly project_number: number;
   readonly slug: string;
+  readonly preview_of: string | null;
 }
 
 /** Claims the oldest running purge that no live worker holds. */
@@ -50,7 +51,7 @@ export function takePurge(db: Db, owner: string, inProgress: InProgress): Promis
     ...{ table: "project_purge", owner, inProgress, order: "created_at" },
     due: sql`q.status = 'running'`,
     from: sql`join project p on p.id = q.project_id`,
-    returning: sql`t.id, t.org_id, t.project_id, t.fence, t.backup_id, t.database_id, p.number as project_number, p.slug`,
+    returning: sql`t.id, t.org_id, t.project_id, t.fence, t.backup_id, t.database_id, p.number as project_number, p.slug, p.preview_of`,
   });
 }
 

@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { Columns, Db, Tx } from "../../store/database.ts";
+import { reachedProjects } from "../tokens/tokens.ts";
 
 const columns = [
   "ssh_key.id",
@@ -30,7 +31,7 @@ export async function selectKeysByFingerprint(db: Db | Tx, fingerprint: string) 
       "ssh_key.name",
       "ssh_key.public_key",
       "api_token.scopes",
-      "api_token.project_ids",
+      reachedProjects,
       "api_token.approval_mode",
       "api_token.id as token_id",
       "organization.id as org_id",

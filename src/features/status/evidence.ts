@@ -36,7 +36,7 @@ export async function troubledDatabases(db: Db) {
     sql<{ subject: string; status: "provisioning" | "failed"; seconds: number }>`
       select ${named} as subject, d.status, ${age("d.created_at")} as seconds
       from project_database d join project p on p.id = d.project_id join organization o on o.id = d.org_id
-      where d.status <> 'ready' and d.failure->>'code' is distinct from 'part_missing' and p.deleted_at is null order by d.created_at`,
+      where d.status <> 'ready' and d.failure->>'code' is distinct from 'part_missing' and p.deleted_at is null and p.preview_of is null order by d.created_at`,
   );
 }
 
@@ -61,7 +61,7 @@ export async function projectsNearLimits(db: Db, limits: DiskLimits) {
         ('storage', u.storage_bytes, coalesce(p.storage_limit_bytes, ${limits.storage_bytes}::bigint), u.storage_access),
         ('database', u.database_bytes, coalesce(p.database_limit_bytes, ${limits.database_bytes}::bigint), u.database_access),
         ('images', u.images_bytes, coalesce(p.images_limit_bytes, ${limits.images_bytes}::bigint), 'open')) as each (kind, bytes, limits, access)
-      where access <> 'open' or bytes > limits * 0.9 order by bytes desc`,
+      where p.preview_of is null and (access <> 'open' or bytes > limits * 0.9) order by bytes desc`,
   );
 }
 
@@ -105,7 +105,7 @@ export async function backupAges(db: Db) {
       select ${named} as subject, ${age("coalesce(d.ready_at, d.created_at)")} as database_seconds,
         ${age("last.created_at")} as backup_seconds, last.verification
       from project_database d
-      join project p on p.id = d.project_id and p.deleted_at is null
+      join project p on p.id = d.project_id and p.deleted_at is null and p.preview_of is null
       join organization o on o.id = d.org_id and o.suspended_at is null
       left join lateral (select b.created_at, b.verification from backup b where b.org_id = d.org_id and b.project_id = d.project_id
         and b.status = 'completed' and b.expired_at is null order by b.id desc limit 1) last on true

@@ -27,6 +27,12 @@ const person = sql<string | null>`(select person.name from person where person.i
 /** A token as it is listed: programs that did not fetch theirs, or whose token has ended, are none. */
 const isListed = sql<boolean>`kind = 'token' or (kind in ('cli', 'mcp') and prefix <> '' and expires_at > now())`;
 
+/** The projects to which a token is limited, with their previews. */
+export const reachedProjects = sql<
+  string[] | null
+>`case when api_token.project_ids is not null then api_token.project_ids || array(
+  select id from project where preview_of = any(api_token.project_ids) and purged_at is null) end`.as("project_ids");
+
 const isLive = sql<boolean>`api_token.revoked_at is null and (api_token.expires_at is null or api_token.expires_at > now())`;
 
 const callers = (db: Db | Tx) =>
@@ -42,7 +48,7 @@ const callers = (db: Db | Tx) =>
       "api_token.platform_admin",
       "api_token.scopes",
       "api_token.approval_mode",
-      "api_token.project_ids",
+      reachedProjects,
       "api_token.last_used_at",
       "api_token.expires_at",
       "api_token.person_id",
@@ -105,10 +111,20 @@ export interface NewToken
   readonly person_id?: string | null;
 }
 
+/** Leaves out previews of projects in the list, which are reached through those. */
+const withoutPreviews = (ids: readonly string[]) => sql<
+  string[]
+>`array(select id from unnest(${[...ids]}::text[]) as given (id)
+  where not exists (select from project p where p.id = given.id and p.preview_of = any(${[...ids]}::text[])))`;
+
 export async function insertToken(tx: Db | Tx, token: NewToken) {
   return tx
     .insertInto("api_token")
-    .values({ ...token, scopes: [...token.scopes], project_ids: token.project_ids && [...token.project_ids] })
+    .values({
+      ...token,
+      scopes: [...token.scopes],
+      project_ids: token.project_ids && withoutPreviews(token.project_ids),
+    })
     .returning([...columns, projectsOf, person])
     .executeTakeFirstOrThrow();
 }

@@ -19,7 +19,7 @@ import {
 } from "./queries.ts";
 import { hashOf, isSessionText, isTokenText, isToolsText, newTokenText, prefixOf } from "./rules.ts";
 
-export { lockKeepsOwner } from "./queries.ts";
+export { lockKeepsOwner, reachedProjects } from "./queries.ts";
 export { expiryWithin, hashOf, isSessionText, isToolsText, mayRevoke, newTokenText, rightsWithin } from "./rules.ts";
 
 // The first organization belongs to the machine's operator, who should never reach the limit of other organizations.

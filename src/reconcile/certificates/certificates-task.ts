@@ -11,6 +11,7 @@ import {
   nextLookMs,
   openAccount,
   plannedRenewals,
+  previewFirsts,
   recentFirsts,
   recentOrders,
   renewalTime,
@@ -22,6 +23,7 @@ import {
   validText,
   whyNoFirst,
   whyNoOrder,
+  whyNoPreview,
   type DueCertificate,
   type WantedName,
 } from "../../features/certificates/certificates.ts";
@@ -170,7 +172,10 @@ async function attempt(platform: Platform, due: DueCertificate, lease: Lease): P
 
 async function whyNoFirstOf({ db, clock, certificates }: Platform, due: DueCertificate) {
   if (due.first_issued_at !== null) return null;
-  return whyNoFirst(await recentFirsts(db, due), due, certificates.weeklyFirsts, clock.now().getTime());
+  const nowMs = clock.now().getTime();
+  const previews = await previewFirsts(db, due);
+  const waits = previews && whyNoPreview(previews, certificates.weeklyPreviews, nowMs);
+  return waits ?? whyNoFirst(await recentFirsts(db, due), due, certificates.weeklyFirsts, nowMs);
 }
 
 type Issued = Extract<OrderOutcome, { outcome: "issued" }>;

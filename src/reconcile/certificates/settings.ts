@@ -5,6 +5,8 @@ export interface CertificateSettings {
   readonly directory: string | null;
   /** How many first certificates are ordered for names below one registered domain in seven days. */
   readonly weeklyFirsts: number;
+  /** How many of them for previews. */
+  readonly weeklyPreviews: number;
   /** The port at which the authority requests challenges: 80, except for test authorities. */
   readonly httpPort: number;
   /** Whether to request a test token through a name before ordering a certificate for it. */

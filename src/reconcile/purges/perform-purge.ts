@@ -22,7 +22,8 @@ const pauseMs = 500;
 
 /**
  * Purges one project: creates and verifies a final backup, deletes everything outside Berth's database, then the rows. Every step is
- * idempotent, so after a crash the next attempt continues. Without a verified backup nothing is deleted, and the purge fails.
+ * idempotent, so after a crash the next attempt continues. Without a verified backup nothing is deleted, and the purge fails. A preview goes
+ * without one.
  */
 export async function performPurge(
   platform: Platform,
@@ -114,6 +115,7 @@ async function secureFinalBackup(
   signal: AbortSignal,
 ): Promise<FinalBackup> {
   const database = await databaseOf(platform.db, purge.org_id, purge.project_id);
+  if (purge.preview_of !== null) return { outcome: "secured", id: null };
   // An earlier attempt may have released the database already; one that was never ready holds no data.
   if (!database?.engine_version) return { outcome: "secured", id: purge.backup_id };
   const id = purge.backup_id ?? (await startBackup(platform, purge, lease, signal));

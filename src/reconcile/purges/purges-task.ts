@@ -1,3 +1,4 @@
+import { removeEndedPreviews } from "../../features/previews/previews.ts";
 import { releasePurge, requestDuePurges, takePurge, type TakenPurge } from "../../features/purges/purges.ts";
 import { provenTime } from "../../store/proven-time.ts";
 import type { Task } from "../driver.ts";
@@ -7,7 +8,7 @@ import { performPurge } from "./perform-purge.ts";
 
 const retrySeconds = 5;
 
-/** Purges projects on request, and those that were deleted long enough ago. */
+/** Purges projects on request, those that were deleted long enough ago, and previews that have ended. */
 export function purgesTask(platform: Platform, wake: () => void): Task {
   const { db, owner } = platform;
   let failed = false;
@@ -25,6 +26,7 @@ export function purgesTask(platform: Platform, wake: () => void): Task {
       await releasePurge(db, lease, stopping ? 0 : retrySeconds);
     },
     async before() {
+      await removeEndedPreviews(db, platform.wakeups);
       const days = platform.settings.purgeDays;
       if (days > 0) await requestDuePurges(db, platform.wakeups, { now: await provenTime(platform), days });
     },

@@ -73,6 +73,7 @@ async function planFor({ platform, deployment }: Release): Promise<Plan | Obstac
   const mode = copies_data && settings?.rehearse === "never" ? "auto" : (settings?.rehearse ?? "auto");
   const row = await databaseOfDeployment(platform.db, deployment);
   if (!row?.engine_version) return { reason: "The project has no database.", isQuiet: true };
+  if (deployment.preview_of !== null) return { reason: "A preview's data is its own.", isQuiet: true };
   if (mode === "never") return { reason: "berth.json says `rehearse: never`." };
   if (!copies_data && (await activeOf(platform.db, org_id, project_id)) === undefined)
     return { reason: "Nothing of this project is live yet.", isQuiet: true };

@@ -138,6 +138,8 @@ function notSwitched({ platform, deployment }: Release, obstacle: Exclude<Switch
 async function applyCrons({ platform, deployment, log }: Release, tx: Tx): Promise<void> {
   const { org_id, project_id, settings } = deployment;
   const { crons = [] } = settings ?? {};
+  // Jobs run in the project itself, not in its previews.
+  if (deployment.preview_of !== null) return;
   if (crons.length === 0) return;
   const imported = await importCrons({ tx, now: platform.clock.now() }, { org_id, project_id }, crons);
   if (imported === "too_many")

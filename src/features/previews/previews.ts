@@ -1,0 +1,206 @@
+import { randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { newId } from "../../kit/ids.ts";
+import type { Quarantine, Repositories } from "../../ports/repositories.ts";
+import type { Db, Tx } from "../../store/database.ts";
+import type { Vault } from "../../store/vault.ts";
+import type { Wakeups } from "../../store/wakeups.ts";
+import { recordEvent } from "../activity/activity.ts";
+import { databaseOf, requestDatabase } from "../database/database.ts";
+import {
+  hostnamesFor,
+  insertProject,
+  isHostnameTaken,
+  lockProject,
+  setDeleted,
+  type ProjectKey,
+} from "../projects/projects.ts";
+import { requestPurge } from "../purges/purges.ts";
+import * as queries from "./queries.ts";
+import { slugsFor, type PreviewSettings } from "./rules.ts";
+
+export { selectPreview } from "./queries.ts";
+export { hasPreviews, type PreviewSettings } from "./rules.ts";
+
+export interface Previewing {
+  readonly db: Db;
+  readonly vault: Vault;
+  readonly wakeups: Wakeups;
+  readonly appsDomain: string;
+  readonly previews: PreviewSettings;
+}
+
+export interface WantedPreview extends ProjectKey {
+  readonly branch: string;
+}
+
+export interface Preview extends ProjectKey {
+  readonly slug: string;
+  readonly hostname: string;
+  readonly expires_at: Date;
+}
+
+/** A preview that is ready for a build, or why there is none: a sentence and what to do. */
+export type OpenedPreview =
+  | { readonly outcome: "opened"; readonly preview: Preview }
+  | {
+      readonly outcome: "refused";
+      readonly code: "preview_limit_reached" | "operation_in_progress";
+      readonly summary: string;
+      readonly hint: string;
+    };
+
+const hourMs = 3_600_000;
+const waitMs = 60_000;
+const askEveryMs = 300;
+
+/**
+ * Finds or creates the preview of a branch, and waits until it has the database that its project has too. An earlier preview of the branch
+ * that is being removed goes first. Every push gives it its time anew.
+ */
+export async function openPreview(
+  previewing: Previewing,
+  wanted: WantedPreview,
+  signal: AbortSignal,
+): Promise<OpenedPreview> {
+  const until = Date.now() + waitMs;
+  for (;;) {
+    const opened = await previewing.db.transaction().execute((tx) => openInside(previewing, tx, wanted));
+    if (opened === "limit") return overLimit(previewing.previews.perProject);
+    if (opened !== "removing") return { outcome: "opened", preview: await withDatabase(previewing, opened, signal) };
+    if (Date.now() > until) return stillThere;
+    await sleep(askEveryMs, undefined, { signal });
+  }
+}
+
+const overLimit = (most: number): OpenedPreview => ({
+  outcome: "refused",
+  code: "preview_limit_reached",
+  summary: `The project has ${most} previews, which is the most.`,
+  hint: "Delete one that is no longer needed: `berth preview list`, `berth preview delete <branch>`.",
+});
+
+const stillThere: OpenedPreview = {
+  outcome: "refused",
+  code: "operation_in_progress",
+  summary: "An earlier preview of this branch is still being removed.",
+  hint: "Try again in a minute.",
+};
+
+/** Deletes a preview with everything that it has: it stops serving at once, and its purge keeps no backup. */
+export async function removePreview(
+  tx: Tx,
+  wakeups: Wakeups,
+  preview: ProjectKey & { readonly requested_by: string },
+): Promise<void> {
+  const project = await lockProject(tx, preview);
+  if (project === undefined || project.purged_at !== null) return;
+  if (project.deleted_at === null) await setDeleted(tx, preview, true);
+  await requestPurge(tx, wakeups, preview);
+  for (const topic of ["apps", "edge"] as const) await wakeups.send(tx, topic, preview.project_id);
+}
+
+/** Removes previews that have expired or whose project is deleted; returns their number. */
+export async function removeEndedPreviews(db: Db, wakeups: Wakeups): Promise<number> {
+  const ended = await queries.endedPreviews(db);
+  for (const key of ended)
+    await db.transaction().execute(async (tx) => {
+      const project = await lockProject(tx, key);
+      await removePreview(tx, wakeups, { ...key, requested_by: "berth" });
+      if (project?.deleted_at === null)
+        await recordEvent(tx, { ...key, action: "preview.ended", target: project.git_branch });
+    });
+  return ended.length;
+}
+
+/** Copies a commit, with its history, into a preview's repository and makes it the head of its branch. */
+export async function copyToPreview(
+  repositories: Repositories,
+  preview: ProjectKey,
+  source: {
+    readonly from: string;
+    readonly branch: string;
+    readonly commit: string;
+    readonly quarantine: Quarantine | null;
+  },
+): Promise<{ readonly old_commit: string | null }> {
+  const { from, branch, commit, quarantine } = source;
+  const { project_id: to } = preview;
+  const ref = `refs/heads/${branch}`;
+  const pin = newId("bld");
+  await repositories.ensure(to);
+  const old_commit = await repositories.resolve(to, ref);
+  if (old_commit === commit) return { old_commit };
+  try {
+    await repositories.pin(from, pin, commit, quarantine);
+    if ((await repositories.peel(to, commit, null)) === null) {
+      const bundle = await repositories.pack(from, { pin, since: old_commit });
+      if (bundle === null) throw new Error("a pinned commit is missing");
+      await repositories.unpack(to, bundle);
+    }
+    await repositories.moveRef(to, ref, old_commit, commit);
+    await repositories.setHead(to, ref);
+  } finally {
+    for (const id of [from, to]) await repositories.unpin(id, pin);
+  }
+  return { old_commit };
+}
+
+/** Returns what the platform adds to the environment of a preview; nothing for other projects. */
+export async function previewEnv(db: Db, project: ProjectKey): Promise<Record<string, string>> {
+  const facts = await queries.previewFacts(db, project);
+  if (facts === undefined) return {};
+  return { BERTH_PREVIEW: "1", BERTH_PREVIEW_OF: facts.of, BERTH_GIT_BRANCH: facts.branch };
+}
+
+async function openInside(
+  previewing: Previewing,
+  tx: Tx,
+  wanted: WantedPreview,
+): Promise<Preview | "limit" | "removing"> {
+  const { vault, wakeups, previews } = previewing;
+  const { org_id, branch } = wanted;
+  const parent = await lockProject(tx, wanted);
+  if (parent === undefined || parent.deleted_at !== null) throw new Error("the project of a preview is deleted");
+  const found = await queries.selectPreview(tx, wanted, branch);
+  if (found !== undefined && found.deleted_at !== null) return "removing";
+  if (found === undefined && (await queries.countPreviews(tx, wanted)) >= previews.perProject) return "limit";
+  const expires_at = new Date(Date.now() + previews.hours * hourMs);
+  const row = found ?? (await insert(previewing, tx, { ...wanted, slug: parent.slug, expires_at }));
+  await queries.refreshPreview(tx, row, expires_at);
+  const key = { org_id, project_id: row.id };
+  if (
+    (await databaseOf(tx, org_id, parent.id)) !== undefined &&
+    (await requestDatabase(tx, vault, { ...key, archived: false }))
+  )
+    await wakeups.send(tx, "databases", row.id);
+  return { ...key, slug: row.slug, hostname: row.hostname, expires_at };
+}
+
+async function insert(
+  { vault, appsDomain }: Previewing,
+  tx: Tx,
+  { org_id, project_id, branch, slug: parent, expires_at }: WantedPreview & { slug: string; expires_at: Date },
+): Promise<queries.PreviewRow> {
+  const id = newId("prj");
+  const sealed_cron_secret = vault.seal(id, "cron_secret", randomBytes(32).toString("base64url"));
+  const isFirst = await queries.isFirstOrganization(tx, org_id);
+  const preview = { preview_of: project_id, git_branch: branch, deploy_branch: branch, preview_expires_at: expires_at };
+  for (const slug of slugsFor(branch, parent))
+    for (const hostname of hostnamesFor(slug, appsDomain, isFirst)) {
+      if (await isHostnameTaken(tx, hostname)) continue;
+      const row = { id, org_id, slug, name: branch.slice(0, 100), hostname };
+      if (await insertProject(tx, { ...row, ...preview, sealed_cron_secret })) return { ...row, deleted_at: null };
+      break;
+    }
+  throw new Error("no slug or hostname was free for a preview");
+}
+
+/** Waits for the database. One that fails has its reason in the project; the build then says that it cannot reach it. */
+async function withDatabase({ db }: Previewing, preview: Preview, signal: AbortSignal): Promise<Preview> {
+  for (const until = Date.now() + waitMs; Date.now() < until; await sleep(askEveryMs, undefined, { signal })) {
+    const database = await databaseOf(db, preview.org_id, preview.project_id);
+    if (database?.status !== "provisioning") break;
+  }
+  return preview;
+}

@@ -1,0 +1,38 @@
+import { createHash } from "node:crypto";
+import { createGlob } from "../../kit/glob.ts";
+
+export interface PreviewSettings {
+  /** How long a preview stays after the last push of its branch. */
+  readonly hours: number;
+  readonly perProject: number;
+}
+
+/** The longest slug of a preview: a DNS label has 63 characters, and a hostname may end in a hyphen and 6 more. */
+const longest = 56;
+const hashLength = 6;
+
+/**
+ * Returns the slugs to try for a branch's preview, in order. The second one holds a hash of the branch's name, so that branches whose names
+ * differ only in what a hostname cannot show have previews of their own.
+ */
+export function slugsFor(branch: string, slug: string): readonly string[] {
+  const plain = branch
+    .normalize("NFKD")
+    .toLowerCase()
+    .replace(/\p{M}/gu, "")
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/^-|-$/g, "");
+  const hash = createHash("sha256").update(branch).digest("hex").slice(0, hashLength);
+  const end = `--${slug}`;
+  const room = longest - end.length;
+  const cut = plain.slice(0, room - hashLength - 1).replace(/-$/, "");
+  const hashed = `${cut === "" ? "branch" : cut}-${hash}${end}`;
+  return plain !== "" && plain.length <= room ? [plain + end, hashed] : [hashed];
+}
+
+/** Returns whether one of the patterns matches a branch. `*` stands for any text, slashes included. */
+export function hasPreviews(patterns: readonly string[] | null, branch: string): boolean {
+  // No branch has a colon in its name, so it hides the slashes, at which `*` would end.
+  const [name, work] = [branch.replaceAll("/", ":"), { steps: 0 }];
+  return (patterns ?? []).some((pattern) => createGlob(pattern.replaceAll("/", ":"), "plain").matches(name, work));
+}

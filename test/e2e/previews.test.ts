@@ -1,0 +1,220 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { eventually } from "../support/eventually.ts";
+import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
+
+// Drawn with other journey files: it starts a whole platform, which takes too long for every run.
+
+interface Preview {
+  readonly slug: string;
+  readonly branch: string;
+  readonly state: string;
+  readonly url: string;
+  readonly commit: string | null;
+}
+
+let platform: TestPlatform;
+let app: TestApp;
+const at = "/v1/projects/shop";
+
+/** Answers with its text, its variables or the rows of its table; every release adds a row. */
+const files = (text: string) => ({
+  "package.json": JSON.stringify({ name: "shop", private: true, dependencies: { pg: "8.23.1" } }),
+  Procfile: "web: node server.js\nrelease: node release.js\n",
+  "berth.json": JSON.stringify({ crons: [{ path: "/nightly", schedule: "0 3 * * *" }] }),
+  "release.js": `const client = new (require("pg").Client)({ connectionString: process.env.DATABASE_URL });
+client.connect().then(() => client.query("create table if not exists release (text text); insert into release values ('${text}')"))
+  .then(() => client.end());`,
+  "server.js": `const { Client } = require("pg");
+require("http").createServer(async (req, res) => {
+  if (req.url === "/crash") process.exit(1);
+  if (req.url === "/env") return res.end(JSON.stringify(process.env));
+  if (req.url !== "/rows") return res.end("${text}");
+  const client = new Client({ connectionString: process.env.DATABASE_URL });
+  await client.connect();
+  const { rows } = await client.query("select text from release");
+  await client.end();
+  res.end(JSON.stringify(rows.map((row) => row.text)));
+}).listen(process.env.PORT);`,
+});
+
+before(async () => {
+  platform = await startPlatform({ BERTH_PREVIEWS_PER_PROJECT: "3" });
+  app = await createApp(platform, "shop", files("one"));
+  assert.equal((await platform.call("POST", `${at}/database`)).status, 201);
+  for (const [key, value] of [
+    ["LOG_LEVEL", "debug"],
+    ["PAYMENT_KEY", "sk-live"],
+  ])
+    assert.equal((await platform.call("PUT", `${at}/env/${key}`, { value })).status, 204);
+  const pushed = await app.push();
+  assert.equal(pushed.exitCode, 0, pushed.stderr);
+});
+after(() => platform?.destroy());
+
+const settings = (body: object) => platform.call("PUT", `${at}/settings`, body);
+const previews = async () => (await platform.call<{ previews: Preview[] }>("GET", `${at}/previews`)).body.previews;
+const body = async (slug: string, path = "/") => (await platform.visit(slug, path)).body;
+const environment = async (slug: string) => JSON.parse(await body(slug, "/env")) as Record<string, string | undefined>;
+
+async function push(branch: string, text: string) {
+  await app.commit(files(text));
+  const pushed = await app.push(branch);
+  assert.equal(pushed.exitCode, 0, pushed.stderr);
+  return pushed.stderr;
+}
+
+test("without previews a push of another branch is stored, and says how to turn them on", async () => {
+  const said = await push("feature/early", "early");
+  assert.match(said, /feature\/early was stored but not deployed/);
+  assert.match(said, /berth projects settings shop --previews '\*'/);
+  assert.deepEqual(await previews(), []);
+  const refused = await platform.call("POST", `${at}/previews`, { branch: "feature/early" });
+  assert.deepEqual([refused.status, refused.body["code"]], [409, "conflict"]);
+});
+
+test("a push of a branch builds it into a preview with a URL, data and variables of its own", async () => {
+  const { status } = await settings({ previews: ["feature/*"], preview_variables: ["LOG_LEVEL", "MISSING"] });
+  assert.equal(status, 200);
+  const said = await push("feature/search", "two");
+  assert.match(said, /Preview of feature\/search: http:\/\/feature-search--shop\.localhost:\d+/);
+  assert.equal(await body("feature-search--shop"), "two");
+  assert.equal(await body("feature-search--shop", "/rows"), '["two"]');
+  assert.deepEqual([await body("shop"), await body("shop", "/rows")], ["one", '["one"]']);
+  const env = await environment("feature-search--shop");
+  assert.deepEqual(
+    [env["BERTH_PREVIEW"], env["BERTH_PREVIEW_OF"], env["BERTH_GIT_BRANCH"], env["LOG_LEVEL"], env["PAYMENT_KEY"]],
+    ["1", "shop", "feature/search", "debug", undefined],
+  );
+  assert.equal((await environment("shop"))["BERTH_PREVIEW"], undefined);
+  const crons = await platform.call<{ jobs: unknown[] }>("GET", "/v1/projects/feature-search--shop/cron");
+  assert.deepEqual(crons.body.jobs, []);
+  const again = await push("feature/search", "three");
+  assert.doesNotMatch(again, /Rehears/);
+  assert.equal(await body("feature-search--shop", "/rows"), '["two","three"]');
+  const [listed] = await previews();
+  assert.deepEqual([listed?.branch, listed?.state, listed?.commit], ["feature/search", "live", await app.head()]);
+  assert.equal(await app.remoteHead("feature/search"), await app.head());
+});
+
+test("a preview is a project that the list shows on request, with variables that nothing else has", async () => {
+  const { body: plain } = await platform.call<{ projects: { slug: string }[] }>("GET", "/v1/projects");
+  assert.deepEqual(
+    plain.projects.map(({ slug }) => slug),
+    ["shop"],
+  );
+  const { body: all } = await platform.call<{ projects: { slug: string; preview: { of: string } | null }[] }>(
+    "GET",
+    "/v1/projects?previews=true",
+  );
+  assert.deepEqual(
+    all.projects.map(({ preview }) => preview?.of ?? null),
+    ["shop", null],
+  );
+  const set = await platform.call("PUT", "/v1/projects/feature-search--shop/env/LOG_LEVEL", { value: "trace" });
+  assert.equal(set.status, 204);
+  await eventually(
+    async () => (await environment("feature-search--shop"))["LOG_LEVEL"] === "trace",
+    "the preview has its own variable",
+  );
+  assert.equal((await environment("shop"))["LOG_LEVEL"], "debug");
+});
+
+test("a failing push is refused, and the preview's earlier version and the project serve on", async () => {
+  const head = await app.head();
+  await app.commit({ ...files("four"), "release.js": "process.exit(3)" });
+  const refused = await app.push("feature/search");
+  assert.notEqual(refused.exitCode, 0);
+  assert.deepEqual([await body("feature-search--shop"), await body("shop")], ["three", "one"]);
+  assert.equal(await app.remoteHead("feature/search"), head);
+  await platform.visit("feature-search--shop", "/crash").catch(() => {});
+  assert.equal(await body("shop"), "one");
+  await eventually(async () => (await body("feature-search--shop")) === "three", "the preview has restarted");
+});
+
+test("branches whose names a hostname cannot tell apart have previews of their own, up to the limit", async () => {
+  await push("feature/Search_", "five");
+  const found = (await previews()).find(({ branch }) => branch === "feature/Search_");
+  assert.match(found?.slug ?? "", /^feature-search-[0-9a-f]{6}--shop$/);
+  assert.equal(await body(found?.slug ?? ""), "five");
+  const odd = "feature/Überaus-langer-Name-mit-ümläuten-und-noch-mehr-Wörtern/🦊";
+  await push(odd, "six");
+  const long = (await previews()).find(({ branch }) => branch === odd);
+  assert.match(long?.slug ?? "", /^feature-uberaus-langer-name-mit[a-z-]*-[0-9a-f]{6}--shop$/);
+  assert.ok((long?.slug.length ?? 99) <= 56);
+  assert.equal(await body(long?.slug ?? ""), "six");
+  await app.commit(files("seven"));
+  const refused = await app.push("feature/more");
+  assert.notEqual(refused.exitCode, 0);
+  assert.match(refused.stderr, /The project has 3 previews, which is the most/);
+  const create = await platform.call("POST", `${at}/previews`, { branch: "feature/early" });
+  assert.deepEqual([create.status, create.body["code"]], [403, "preview_limit_reached"]);
+});
+
+test("deleting the branch removes the preview with its data; a new push of it begins empty", async () => {
+  await platform.call("PUT", "/v1/projects/feature-search--shop/env/OWN", { value: "x" });
+  const deleted = await app.git("push", `${platform.api}/git/main/shop.git`, ":feature/search");
+  assert.equal(deleted.exitCode, 0, deleted.stderr);
+  assert.match(deleted.stderr, /The preview of feature\/search is being removed/);
+  await eventually(
+    async () => !(await previews()).some(({ branch }) => branch === "feature/search"),
+    "the preview is gone",
+  );
+  assert.equal((await platform.visit("feature-search--shop")).status, 404);
+  assert.equal((await platform.call("GET", "/v1/projects/feature-search--shop")).status, 404);
+  await push("feature/search", "eight");
+  assert.equal(await body("feature-search--shop", "/rows"), '["eight"]');
+  assert.deepEqual([await body("shop"), await body("shop", "/rows")], ["one", '["one"]']);
+});
+
+test("a preview is created from a branch of the repository, and deleted by its branch", async () => {
+  const odd = (await previews()).find(({ branch }) => branch === "feature/Search_");
+  const path = (branch: string) => `${at}/previews/${encodeURIComponent(branch)}`;
+  assert.equal((await platform.call("DELETE", path(odd?.branch ?? ""))).status, 204);
+  const { status, body: made } = await platform.call<Preview>("POST", `${at}/previews`, { branch: "feature/early" });
+  assert.deepEqual([status, made.branch, made.slug], [201, "feature/early", "feature-early--shop"]);
+  await eventually(async () => (await body("feature-early--shop")) === "early", "the preview serves");
+  const missing = await platform.call("POST", `${at}/previews`, { branch: "feature/missing" });
+  assert.deepEqual([missing.status, missing.body["code"]], [409, "nothing_to_deploy"]);
+  assert.equal((await platform.call("DELETE", path("feature/missing"))).status, 404);
+});
+
+test("a token limited to the project reaches its previews, one limited to another does not", async () => {
+  await platform.call("POST", "/v1/projects", { slug: "other", name: "other" });
+  const token = async (slug: string) =>
+    (await platform.call<{ token: string }>("POST", "/v1/api-tokens", { name: slug, projects: [slug] })).body.token;
+  const statusOf = async (slug: string) => {
+    const headers = { authorization: `Bearer ${await token(slug)}` };
+    return (await fetch(`${platform.api}/v1/projects/feature-early--shop`, { headers })).status;
+  };
+  assert.deepEqual([await statusOf("shop"), await statusOf("other")], [200, 404]);
+});
+
+test("a control plane that dies during a preview's first build leaves nothing that stops the next push", async () => {
+  assert.equal((await platform.call("DELETE", `${at}/previews/feature-early--shop`)).status, 204);
+  await app.commit({ ...files("nine"), "build.js": "" });
+  let ended: Promise<void> | undefined;
+  const pushed = await app.push("feature/killed", (chunk) => {
+    if (ended === undefined && chunk.toString().includes("-----> Preview of")) ended = platform.end("SIGKILL");
+  });
+  assert.notEqual(pushed.exitCode, 0);
+  await ended;
+  await platform.restart();
+  assert.equal(await body("shop"), "one");
+  await eventually(async () => {
+    const again = await app.push("feature/killed");
+    return again.exitCode === 0;
+  }, "the branch can be pushed again");
+  assert.equal(await body("feature-killed--shop", "/rows"), '["nine"]');
+});
+
+test("the project's deletion deletes its previews", async () => {
+  assert.equal((await platform.call("DELETE", at)).status, 200);
+  await eventually(async () => {
+    const { body: all } = await platform.call<{ projects: unknown[] }>(
+      "GET",
+      "/v1/projects?previews=true&deleted=true",
+    );
+    return all.projects.length === 2;
+  }, "only the deleted project and the other one are left");
+});

@@ -1,0 +1,23 @@
+import { inProject, ofProject, type Permission } from "./permission.ts";
+
+/** Permissions of the rows about the previews of a project's branches. */
+export const previewPermissions: Readonly<Record<string, Permission>> = {
+  "previews.list": { ...ofProject, scope: "projects:read", method: "GET", path: inProject("/previews"), allowed: 200 },
+  "previews.create": {
+    ...ofProject,
+    scope: "deployments:write",
+    method: "POST",
+    path: inProject("/previews"),
+    body: () => ({ branch: "feature" }),
+    // The project has no previews.
+    allowed: 409,
+  },
+  "previews.delete": {
+    ...ofProject,
+    scope: "projects:write",
+    approval: true,
+    method: "DELETE",
+    path: ({ project: { slug }, preview }) => `/v1/projects/${slug}/previews/${preview}`,
+    allowed: 204,
+  },
+};
