@@ -31,6 +31,7 @@ import { addOverview } from "./commands/overview.ts";
 import { addPlan } from "./commands/plan.ts";
 import { addMachine } from "./commands/machine.ts";
 import { addPlatform } from "./commands/platform.ts";
+import { addPreviews } from "./commands/previews.ts";
 import { addProcesses } from "./commands/processes.ts";
 import { addProjects } from "./commands/projects.ts";
 import { addRegistries } from "./commands/registries.ts";
@@ -51,7 +52,7 @@ type AddCommands = (program: Command, ctx: CliContext) => void;
 
 const headings: readonly (readonly [heading: string, ...AddCommands[]])[] = [
   ["Projects:", addCreate, addLink, addProjects, addRename, addOverview, addOpen],
-  ["Deploying:", addDeployments, addPlan, addFollow, addBuilds, addProcesses, addRuns, addMaintenance],
+  ["Deploying:", addDeployments, addPlan, addPreviews, addFollow, addBuilds, addProcesses, addRuns, addMaintenance],
   ["Watching:", addDiagnosis, addLogs, addMetrics, addTimeline, addActivity],
   ["Settings:", addEnv, addDomains, addCron, addDatabase, addData, addBackups, addDisk],
   [

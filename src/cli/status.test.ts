@@ -189,6 +189,7 @@ test("of a project it shows what runs and what needs attention; --platform asks 
       organization: { slug: "main", name: "Main", max_projects: 10 },
       totals,
       projects: [overview],
+      previews: [],
     }),
     "processes.list": () => ({
       processes: [{ type: "web", command: "node .", replicas: 2, overlap: true, running: [replica] }],

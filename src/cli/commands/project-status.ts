@@ -17,9 +17,8 @@ export async function showProjectStatus(ctx: CliContext, given: string): Promise
   const project = await client.call("projects.get", { params: { slug: given } });
   const { slug } = project;
   const isActive = project.state === "active";
-  const overview = isActive
-    ? (await client.call("overview.get")).projects.find(({ id }) => id === project.id)
-    : undefined;
+  const seen = isActive ? await client.call("overview.get") : { projects: [], previews: [] };
+  const overview = [...seen.projects, ...seen.previews].find(({ id }) => id === project.id);
   const processes = isActive ? await client.call("processes.list", { params: { slug } }) : { processes: [] };
   ctx.output.result({ project, overview: overview ?? null, ...processes }, (paint) =>
     [

@@ -84,11 +84,18 @@ function describe(project: Project, paint: Paint): string {
     ["root folder", project.root],
     ["watched", project.watch?.join(", ") ?? null],
     ...(project.storage ? [] : [["storage", "off: replicas run on any machine"] as const]),
+    ["previews", project.previews?.join(", ") ?? null],
+    ["inherited", project.preview_variables?.join(", ") ?? null],
+    ["preview of", previewText(project)],
     ["git over SSH", project.git.ssh],
     ["git over HTTP", project.git.https],
     ["created", relativeTime(project.created_at)],
     ["deleted", project.deleted_at === null ? null : relativeTime(project.deleted_at)],
   ]);
+}
+
+function previewText({ preview }: Project): string | null {
+  return preview && `${preview.of}, branch ${oneLine(preview.branch)}, ends ${relativeTime(preview.expires_at)}`;
 }
 
 export function healthText(paint: Paint, { state, health }: Project): string {
@@ -111,11 +118,12 @@ function addSettings(projects: Command, ctx: CliContext): void {
     "berth projects settings --root apps/web --watch 'apps/web/**' 'shared/**'",
     "berth projects settings --storage off",
     "berth projects settings --sleep-after 30    # minutes without a request; the next one starts it again",
+    "berth projects settings --previews 'feature/*' --preview-variables LOG_LEVEL",
   ];
   addCommand(projects, {
     usage: "settings [slug]",
     summary:
-      "Change port, health path, root folder, watched paths and storage from the next deploy on, and when it sleeps",
+      "Change port, health path, root folder, watched paths, storage and previews from the next deploy on, and when it sleeps",
     examples,
   })
     .option("--port <port>", "the port the application listens on, or `none` for the standard one")
@@ -136,11 +144,13 @@ function addSettings(projects: Command, ctx: CliContext): void {
         "`off`: no storage folder, so that replicas may run on any machine of a swarm",
       ).choices(["on", "off"]),
     )
+    .option("--previews <branches...>", "the branches that get previews, such as `'*'` or `'feature/*'`, or `none`")
+    .option("--preview-variables <names...>", "the variables that previews inherit, or `none`")
     .action(async (given: string | undefined, options: SettingsOptions) => {
       const { port, healthPath, startSeconds, sleepAfter, root, watch, storage } = options;
-      if ([port, healthPath, startSeconds, sleepAfter, root, watch, storage].every((option) => option === undefined))
+      if (Object.keys(options).length === 0)
         throw usageError(
-          "Nothing to change: give --port, --health-path, --start-seconds, --sleep-after, --root, --watch or --storage.",
+          "Nothing to change: give --port, --health-path, --start-seconds, --sleep-after, --root, --watch, --storage or --previews.",
           "`berth projects show` shows the settings.",
         );
       const slug = await currentProject(ctx, given);
@@ -151,6 +161,7 @@ function addSettings(projects: Command, ctx: CliContext): void {
         ...sleepSetting(sleepAfter),
         ...sourceSettings(root, watch),
         ...storageSetting(storage),
+        ...previewSettings(options),
       };
       const client = await ctx.client();
       const project = await client.call("projects.settings", { params: { slug }, body });
@@ -168,6 +179,8 @@ interface SettingsOptions {
   readonly root?: string;
   readonly watch?: string[];
   readonly storage?: string;
+  readonly previews?: string[];
+  readonly previewVariables?: string[];
 }
 
 function startSetting(given: string | undefined): { start_seconds?: number | null } {
@@ -182,6 +195,13 @@ function sleepSetting(given: string | undefined): { sleep_after_minutes?: number
 
 function storageSetting(given: string | undefined) {
   return given === undefined ? {} : { storage: given === "on" };
+}
+
+function previewSettings({ previews, previewVariables: names }: SettingsOptions) {
+  return {
+    ...(previews === undefined ? {} : { previews: previews.join() === "none" ? null : previews }),
+    ...(names === undefined ? {} : { preview_variables: names.join() === "none" ? null : names }),
+  };
 }
 
 function sourceSettings(root: string | undefined, watch: string[] | undefined) {

@@ -44,6 +44,9 @@ const inkOfStatus: Readonly<Record<string, Ink>> = {
   degraded: "yellow",
   crashing: "red",
   down: "red",
+  live: "green",
+  building: "yellow",
+  removing: "yellow",
 };
 
 /** Colours a status by how good it is; statuses of finished things are dim. */
