@@ -35,6 +35,10 @@ const projectRoutes = [
     component: page(() => import("./pages/deployments/deployments-page.tsx"), "DeploymentsPage"),
   }),
   createRoute({
+    ...within("previews"),
+    component: page(() => import("./pages/previews/previews-page.tsx"), "PreviewsPage"),
+  }),
+  createRoute({
     ...within("compare"),
     validateSearch: search<CompareSearch>(),
     component: page(() => import("./pages/deployments/compare-page.tsx"), "ComparePage"),

@@ -141,6 +141,7 @@ const pages: Readonly<Record<string, string>> = {
   "/projects/$slug/runs/$number": "/projects/demo/runs/1",
   "/projects/$slug/variables": "/projects/demo/variables",
   "/projects/$slug/domains": "/projects/demo/domains",
+  "/projects/$slug/previews": "/projects/demo/previews",
   "/projects/$slug/cron": "/projects/demo/cron",
   "/projects/$slug/cron/$name": "/projects/demo/cron/clean-up",
   "/projects/$slug/database": "/projects/demo/database",

@@ -22,7 +22,18 @@ const schemes = (process.env["SCREENSHOT_SCHEMES"] ?? "light,dark").split(",") a
 const folder = join("tmp", "screenshots");
 const settleMs = 900;
 
-const tabs = ["", "/deployments", "/processes", "/logs", "/metrics", "/variables", "/domains", "/cron", "/database"];
+const tabs = [
+  "",
+  "/deployments",
+  "/previews",
+  "/processes",
+  "/logs",
+  "/metrics",
+  "/variables",
+  "/domains",
+  "/cron",
+  "/database",
+];
 const moreTabs = ["/backups", "/timeline", "/files", "/settings"];
 const details = [
   "/database/public/orders",

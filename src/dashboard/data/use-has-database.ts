@@ -6,6 +6,6 @@ import { useCall } from "./api.ts";
  */
 export function useHasDatabase(slug: string): boolean | undefined {
   const { data } = useCall("overview.get", {});
-  const seen = data?.projects.find((project) => project.slug === slug);
+  const seen = data && [...data.projects, ...data.previews].find((project) => project.slug === slug);
   return seen === undefined ? undefined : seen.database !== null;
 }

@@ -35,9 +35,9 @@ interface Wanted {
 /** Returns what the palette finds for a text: best matches first; among equals, actions on the current project first. */
 export function usePaletteItems({ scope, text, onAsk }: Wanted): readonly Item[] {
   const { data } = useCall("overview.get", {});
-  const projects = (data?.projects.filter(({ state }) => state !== "deleted") ?? []).toSorted((a, b) =>
-    compareNames(a.slug, b.slug),
-  );
+  const projects = [...(data?.projects ?? []), ...(data?.previews ?? [])]
+    .filter(({ state }) => state !== "deleted")
+    .toSorted((a, b) => compareNames(a.slug, b.slug));
   const slugs = projects.map(({ slug }) => slug);
   const [begin = ""] = text.trim().toLowerCase().split(/[\s:]/, 1);
   const expanded =

@@ -32,6 +32,7 @@ interface Section {
 export const projectTabs = [
   ["/projects/$slug", "Overview", "h"],
   ["/projects/$slug/deployments", "Deployments", "d"],
+  ["/projects/$slug/previews", "Previews", "w"],
   ["/projects/$slug/processes", "Processes", "r"],
   ["/projects/$slug/logs", "Logs", "l"],
   ["/projects/$slug/metrics", "Metrics", "e"],

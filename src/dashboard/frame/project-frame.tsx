@@ -12,7 +12,7 @@ import { PageView } from "../ui/view.tsx";
 import { NotFound } from "./not-found.tsx";
 import { openPalette } from "./open-palette.ts";
 import { projectTabs } from "./places.ts";
-import { standOf } from "./stand.ts";
+import { seenIn, standOf } from "./stand.ts";
 
 /** Shows a project's header and tabs above each of its pages. */
 export function ProjectFrame() {
@@ -63,6 +63,7 @@ function Header({ project }: { readonly project: Project }) {
             </IconButton>
           </span>
           <ProjectStatus project={project} />
+          {project.preview !== null && <PreviewOf preview={project.preview} />}
           <a
             href={project.url}
             target="_blank"
@@ -96,9 +97,25 @@ function Header({ project }: { readonly project: Project }) {
   );
 }
 
+function PreviewOf({
+  preview: { of, branch, expires_at: ends },
+}: {
+  readonly preview: NonNullable<Project["preview"]>;
+}) {
+  return (
+    <span className="text-sm text-muted">
+      Preview of{" "}
+      <Link to="/projects/$slug/previews" params={{ slug: of }} className="text-accent hover:underline">
+        {of}
+      </Link>
+      , <Mono>{visible(branch)}</Mono>, ends <Ago at={ends} />
+    </span>
+  );
+}
+
 function ProjectStatus({ project }: { readonly project: Project }) {
   const { data } = useCall("overview.get", {});
-  const seen = data?.projects.find(({ id }) => id === project.id);
+  const seen = seenIn(data, project.id);
   const stand = seen === undefined ? undefined : standOf(seen);
   const last = seen?.active_deployment ?? seen?.last_deployment;
   return (

@@ -1,6 +1,7 @@
 import { Link, useRouterState } from "@tanstack/react-router";
 import { LogOut, Monitor, Moon, Search, Sun } from "lucide-react";
-import { useEffect, useRef, useState } from "react";
+import { Fragment, useEffect, useRef, useState } from "react";
+import type { Answer } from "../../contract/client.ts";
 import { useCall } from "../data/api.ts";
 import { compareNames } from "../data/format.ts";
 import { useMe } from "../data/me.ts";
@@ -61,7 +62,7 @@ export function Sidebar() {
         {shown.slice(0, 1).map((section) => (
           <Item key={section.to} section={section} />
         ))}
-        <Projects projects={projects} />
+        <Projects projects={projects} previews={data?.previews ?? []} />
         {shown.slice(1).map((section) => (
           <Item
             key={section.to}
@@ -105,25 +106,25 @@ const item =
   "flex h-8 shrink-0 items-center gap-2.5 rounded-md px-2.5 text-sm text-muted transition-colors hover:bg-hover hover:text-text max-md:h-11";
 const chosen = "bg-selected !text-text font-medium";
 
-function Projects({ projects }: { readonly projects: readonly OverviewProject[] }) {
+interface Listed {
+  readonly projects: readonly OverviewProject[];
+  readonly previews: Answer<"overview.get">["previews"];
+}
+
+function Projects({ projects, previews }: Listed) {
   if (projects.length === 0) return null;
   return (
     <>
       <h2 className={group}>Projects</h2>
       {projects.slice(0, mostProjects).map((project) => (
-        <Link
-          key={project.id}
-          to="/projects/$slug"
-          params={{ slug: project.slug }}
-          className={item}
-          activeProps={{ className: chosen }}
-        >
-          <span className="flex w-[15px] shrink-0 justify-center">
-            <Dot tone={standOf(project).tone} />
-          </span>
-          <span className="truncate">{project.slug}</span>
-          <span className="sr-only">{standOf(project).word}</span>
-        </Link>
+        <Fragment key={project.id}>
+          <ProjectItem project={project} />
+          {previews
+            .filter(({ preview_of: of }) => of === project.slug)
+            .map((preview) => (
+              <ProjectItem key={preview.id} project={preview} isInner />
+            ))}
+        </Fragment>
       ))}
       {projects.length > mostProjects && (
         <Link to="/" className={`${item} text-faint`}>
@@ -132,6 +133,23 @@ function Projects({ projects }: { readonly projects: readonly OverviewProject[] 
       )}
       <h2 className={group}>Organization</h2>
     </>
+  );
+}
+
+function ProjectItem({ project, isInner = false }: { readonly project: OverviewProject; readonly isInner?: boolean }) {
+  return (
+    <Link
+      to="/projects/$slug"
+      params={{ slug: project.slug }}
+      className={`${item} ${isInner ? "pl-7" : ""}`}
+      activeProps={{ className: chosen }}
+    >
+      <span className="flex w-[15px] shrink-0 justify-center">
+        <Dot tone={standOf(project).tone} />
+      </span>
+      <span className="truncate">{project.slug}</span>
+      <span className="sr-only">{standOf(project).word}</span>
+    </Link>
   );
 }
 

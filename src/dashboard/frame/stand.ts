@@ -50,3 +50,8 @@ export function troublesOf({ health, attention }: OverviewProject): readonly str
   const others = attention.filter((each) => !isBad || !partsOfHealth.includes(each));
   return [...(isBad ? [health.sentence] : []), ...others.map((each) => attentionTexts[each])];
 }
+
+/** Returns a project or preview of the overview. */
+export function seenIn(data: Answer<"overview.get"> | undefined, id: string): OverviewProject | undefined {
+  return data && [...data.projects, ...data.previews].find((each) => each.id === id);
+}

@@ -57,6 +57,10 @@ const tones: Record<string, readonly [Tone, string]> = {
   suspended: ["warn", "Suspended"],
   deleted: ["off", "Deleted"],
   warning: ["warn", "Warning"],
+  live: ["ok", "Live"],
+  waiting: ["off", "Waiting"],
+  building: ["busy", "Building"],
+  removing: ["busy", "Removing"],
   critical: ["bad", "Critical"],
 };
 

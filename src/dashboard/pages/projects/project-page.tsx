@@ -4,7 +4,7 @@ import { useEffect, useRef } from "react";
 import { useCall } from "../../data/api.ts";
 import { count, firstLine, shortCommit } from "../../data/format.ts";
 import { useProject, type Project } from "../../data/project.ts";
-import { troublesOf, type OverviewProject } from "../../frame/stand.ts";
+import { seenIn, troublesOf, type OverviewProject } from "../../frame/stand.ts";
 import { CopyButton } from "../../ui/copy.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { State } from "../../ui/status.tsx";
@@ -47,7 +47,7 @@ function Active({ project }: { readonly project: Project }) {
   const overview = useCall("overview.get", {});
   // What runs or failed is at the top, so the rest waits for it instead of being pushed down later.
   const deployments = useCall("deployments.list", { params: { slug } });
-  const seen = overview.data?.projects.find(({ id }) => id === project.id);
+  const seen = seenIn(overview.data, project.id);
   const needsLook = seen !== undefined && troublesOf(seen).length > 0;
   useShowFirst(project, builds.data?.builds[0]?.id, builds.isPending);
   const diagnosis = useCall("diagnosis.get", { params: { slug } }, { enabled: needsLook });
@@ -99,7 +99,7 @@ function useShowFirst(
 function Facts({ project }: { readonly project: Project }) {
   const { slug, active_deployment: active } = project;
   const { data } = useCall("overview.get", {});
-  const seen = data?.projects.find(({ id }) => id === project.id);
+  const seen = seenIn(data, project.id);
   return (
     <dl className="grid grid-cols-2 gap-x-6 gap-y-5 rounded-md border border-line p-5 lg:grid-cols-4">
       <Fact label="Serves" wide>

@@ -39,6 +39,7 @@ export function SettingsPage() {
 function Overrides({ project }: { readonly project: Project }) {
   const save = useAction("projects.settings");
   const { port, health_path: health, start_seconds: start, sleep_after_minutes: sleep, root, watch } = project;
+  const { previews, preview_variables: inherited } = project;
   const submit = (form: FormData) =>
     save.mutate({
       params: { slug: project.slug },
@@ -49,6 +50,10 @@ function Overrides({ project }: { readonly project: Project }) {
         sleep_after_minutes: textOf(form, "sleep") === "" ? null : Number(textOf(form, "sleep")),
         root: textOf(form, "root").trim() || null,
         watch: linesOf(textOf(form, "watch")),
+        ...(project.preview === null && {
+          previews: linesOf(textOf(form, "previews")),
+          preview_variables: linesOf(textOf(form, "inherited")),
+        }),
       },
     });
   return (
@@ -58,7 +63,7 @@ function Overrides({ project }: { readonly project: Project }) {
     >
       <Form
         // A new key shows what another user has saved meanwhile.
-        key={JSON.stringify([port, health, start, sleep, root, watch])}
+        key={JSON.stringify([port, health, start, sleep, root, watch, previews, inherited])}
         submit="Save"
         look="plain"
         busy={save.isPending}
@@ -128,8 +133,32 @@ function Overrides({ project }: { readonly project: Project }) {
             />
           )}
         </Field>
+        {project.preview === null && <PreviewFields project={project} />}
       </Form>
     </Section>
+  );
+}
+
+function PreviewFields({ project: { previews, preview_variables: inherited } }: { readonly project: Project }) {
+  return (
+    <>
+      <Field
+        name="previews"
+        label="Previews"
+        hint="The branches whose pushes get a URL and data of their own, one pattern a line; * is any text. Empty: none."
+      >
+        {(field) => <TextArea {...field} rows={2} defaultValue={(previews ?? []).join("\n")} placeholder="feature/*" />}
+      </Field>
+      <Field
+        name="inherited"
+        label="Variables of previews"
+        hint="The names of this project's variables that previews get too, one a line. Their code can read the values."
+      >
+        {(field) => (
+          <TextArea {...field} rows={2} defaultValue={(inherited ?? []).join("\n")} placeholder="LOG_LEVEL" />
+        )}
+      </Field>
+    </>
   );
 }
 

@@ -1,0 +1,154 @@
+import { Link } from "@tanstack/react-router";
+import { GitBranch, Plus } from "lucide-react";
+import { useState } from "react";
+import type { Answer } from "../../../contract/client.ts";
+import { useCall } from "../../data/api.ts";
+import { visible } from "../../data/format.ts";
+import { useProject, useSlug } from "../../data/project.ts";
+import { textOf } from "../../data/text-of.ts";
+import { ActionDialog, ConfirmAction } from "../../ui/action-dialog.tsx";
+import { Button, RemoveButton } from "../../ui/button.tsx";
+import { TextField } from "../../ui/field.tsx";
+import { List } from "../../ui/list.tsx";
+import { Page } from "../../ui/page.tsx";
+import { State } from "../../ui/status.tsx";
+import type { Column } from "../../ui/table.tsx";
+import { Ago, Mono } from "../../ui/text.tsx";
+import { Empty } from "../../ui/view.tsx";
+
+type Preview = Answer<"previews.list">["previews"][number];
+
+// A build or a removal in a preview is no change of this project, which the stream of changes would report.
+const lookMs = (found: Answer<"previews.list"> | undefined) =>
+  found?.previews.some(({ state }) => state === "building" || state === "removing") === true && 3000;
+
+/** The page of the branches that have a URL and data of their own. */
+export function PreviewsPage() {
+  const slug = useSlug();
+  const { data: project } = useProject();
+  const previews = useCall("previews.list", { params: { slug } }, { pollMs: lookMs });
+  const [creating, setCreating] = useState(false);
+  const [deleting, setDeleting] = useState<string>();
+  const isOff = project?.previews === null;
+  const actions = !isOff && (
+    <Button look="primary" icon={<Plus size={15} />} row="previews.create" onClick={() => setCreating(true)}>
+      New preview
+    </Button>
+  );
+  return (
+    <Page
+      title="Previews"
+      lead="A push of another branch builds it into a preview: a URL, database and variables of its own."
+      actions={actions}
+    >
+      <List
+        of={previews}
+        caption="Previews"
+        rows={(data) => data.previews}
+        keyOf={({ id }) => id}
+        columns={columnsFor(setDeleting)}
+        phone={(preview) => <PreviewItem preview={preview} onDelete={setDeleting} />}
+        empty={
+          <Empty
+            icon={<GitBranch size={24} />}
+            title={isOff ? "Previews are off" : "No previews"}
+            command={isOff ? `berth projects settings ${slug} --previews '*'` : "git push berth feature/search"}
+          >
+            {isOff ? (
+              <>
+                Name the branches that get one in the{" "}
+                <Link to="/projects/$slug/settings" params={{ slug }} className="text-accent hover:underline">
+                  settings
+                </Link>
+                .
+              </>
+            ) : (
+              "Push a branch other than the one that deploys."
+            )}
+          </Empty>
+        }
+      />
+      {creating && (
+        <ActionDialog
+          row="previews.create"
+          title="New preview"
+          submit="Build"
+          input={(form) => ({ params: { slug }, body: { branch: textOf(form, "branch").trim() } })}
+          onClose={() => setCreating(false)}
+        >
+          <TextField
+            name="branch"
+            label="Branch"
+            hint="A branch that was pushed to this project before."
+            mono
+            required
+          />
+        </ActionDialog>
+      )}
+      {deleting !== undefined && (
+        <ConfirmAction
+          row="previews.delete"
+          title="Delete a preview"
+          submit="Delete"
+          typed={deleting}
+          input={{ params: { slug, preview: deleting } }}
+          onClose={() => setDeleting(undefined)}
+        >
+          Its database, files and history are deleted for good; the branch stays in the repository.
+        </ConfirmAction>
+      )}
+    </Page>
+  );
+}
+
+function columnsFor(onDelete: (branch: string) => void): readonly Column<Preview>[] {
+  return [
+    { head: "State", cell: ({ state }) => <State of={state} /> },
+    { head: "Branch", grow: true, cell: (preview) => <Named preview={preview} /> },
+    { head: "Address", cell: ({ url }) => <Address url={url} /> },
+    { head: "Created", wide: true, cell: ({ created_at: at }) => <Ago at={at} /> },
+    { head: "Ends", wide: true, cell: ({ expires_at: at }) => <Ago at={at} /> },
+    { head: "", end: true, cell: (preview) => <Remove preview={preview} onDelete={onDelete} /> },
+  ];
+}
+
+interface ItemProps {
+  readonly preview: Preview;
+  readonly onDelete: (branch: string) => void;
+}
+
+function PreviewItem({ preview, onDelete }: ItemProps) {
+  return (
+    <div className="flex items-start gap-2">
+      <div className="flex min-w-0 flex-1 flex-col gap-0.5">
+        <Named preview={preview} />
+        <Address url={preview.url} />
+        <p className="flex gap-2 text-muted">
+          <State of={preview.state} /> ends <Ago at={preview.expires_at} />
+        </p>
+      </div>
+      <Remove preview={preview} onDelete={onDelete} />
+    </div>
+  );
+}
+
+function Named({ preview: { slug, branch } }: Pick<ItemProps, "preview">) {
+  return (
+    <Link to="/projects/$slug" params={{ slug }} className="min-w-0 truncate font-medium hover:text-accent">
+      {visible(branch)}
+    </Link>
+  );
+}
+
+function Address({ url }: { readonly url: string }) {
+  return (
+    <a href={url} target="_blank" rel="noreferrer" className="truncate text-accent hover:underline">
+      <Mono>{url.replace(/^https?:\/\//, "")}</Mono>
+    </a>
+  );
+}
+
+function Remove({ preview: { branch, state }, onDelete }: ItemProps) {
+  if (state === "removing") return null;
+  return <RemoveButton label={`Delete ${visible(branch)}`} row="previews.delete" onClick={() => onDelete(branch)} />;
+}
