@@ -138,6 +138,12 @@ export async function showOrOpen(
   const { purpose, format, backup_id, encrypted } = found;
   const opened = { platform, key, id, purpose, format, backup_id, encrypted, role, spec, own };
   const dropRole = async () => {
+    // A deleted branch took its roles along.
+    if (
+      found.branch !== null &&
+      (await databaseOf(platform.db, key.org_id, key.project_id, found.branch)) === undefined
+    )
+      return;
     // If this fails, the task for dead tunnels does it later.
     if (role !== null) await platform.ports.postgresHost.dropSessionRole(own, role);
   };
