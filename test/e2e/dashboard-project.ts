@@ -264,6 +264,24 @@ test("rows are shown as text, inserted, and deleted after their key is typed", {
   await page.getByRole("cell", { name: "Second" }).waitFor({ state: "detached" });
 });
 
+test("a branch of the database is made, read and deleted", { skip }, async () => {
+  await page.goto(at("/projects/demo/database"));
+  await press("New branch");
+  await page.getByLabel("Name", { exact: true }).fill("tried");
+  await press("Copy the database");
+  const branch = page.getByRole("table", { name: "Branches" }).getByRole("row", { name: /tried/ });
+  await branch.getByText("Ready").waitFor();
+  await looksRight(page);
+  await page.getByLabel("Where to read").selectOption("tried");
+  await page.getByLabel("SQL statement").fill("select count(*) + 41 as answer from orders");
+  await press("Run");
+  await page.getByRole("cell", { name: "42" }).waitFor();
+  await branch.getByRole("button", { name: "Delete" }).click();
+  await page.getByLabel("Type tried to confirm").fill("tried");
+  await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+  await branch.waitFor({ state: "detached" });
+});
+
 test("a backup is created and verified table by table", { skip }, async () => {
   await takeFromPalette("demo: make a backup", /demo: Make a backup/);
   await page.getByRole("dialog").getByRole("button", { name: "Back up now" }).press("Enter");

@@ -2,7 +2,7 @@ import { GitBranch } from "lucide-react";
 import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
-import { bytes, exact } from "../../data/format.ts";
+import { bytes } from "../../data/format.ts";
 import { textOf } from "../../data/text-of.ts";
 import { ActionDialog, ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Button } from "../../ui/button.tsx";
@@ -65,25 +65,11 @@ const refreshMs = (shown: Answer<"branches.list"> | undefined) =>
 
 function columnsFor(onDelete: (name: string) => void): readonly Column<Branch>[] {
   return [
-    {
-      head: "Branch",
-      grow: true,
-      cell: ({ name, masked, used_by }) => (
-        <>
-          <Mono className="font-medium">{name}</Mono> {masked && <Tag>masked</Tag>}{" "}
-          {used_by !== null && <Tag>used by {used_by}</Tag>}
-        </>
-      ),
-    },
-    { head: "State", cell: (branch) => <StateOf branch={branch} /> },
-    {
-      head: "Shows",
-      wide: true,
-      cell: ({ shows, created_at }) => <span className="text-muted">{exact(shows ?? created_at)}</span>,
-    },
+    { head: "Branch", grow: true, cell: (branch) => <Named branch={branch} /> },
+    { head: "State", cell: ({ status }) => <State of={status} /> },
+    timeColumn("Shows", ({ shows, created_at }) => shows ?? created_at),
     { head: "Size", end: true, wide: true, cell: ({ size_bytes, copy_bytes }) => bytes(size_bytes ?? copy_bytes) },
-    timeColumn("Made", ({ created_at }) => created_at),
-    { head: "Ends", end: true, wide: true, cell: ({ expires_at }) => exact(expires_at) },
+    timeColumn("Ends", ({ expires_at }) => expires_at),
     {
       head: "",
       end: true,
@@ -97,19 +83,26 @@ function columnsFor(onDelete: (name: string) => void): readonly Column<Branch>[]
   ];
 }
 
-function StateOf({ branch: { status, failure, expected_seconds, read_only } }: { readonly branch: Branch }) {
-  const note =
-    failure?.summary ??
-    (status === "copying" && expected_seconds !== null
-      ? `about ${expected_seconds} s`
-      : read_only
-        ? "read-only"
-        : null);
+function Named({ branch }: { readonly branch: Branch }) {
+  const { name, masked, used_by, read_only } = branch;
+  const note = noteOf(branch);
   return (
-    <span title={failure?.summary}>
-      <State of={status} /> {note !== null && <span className="text-sm text-muted">{note}</span>}
-    </span>
+    <>
+      <Mono className="font-medium">{name}</Mono> {masked && <Tag>masked</Tag>} {read_only && <Tag>read-only</Tag>}{" "}
+      {used_by !== null && <Tag>used by {used_by}</Tag>}{" "}
+      {note !== null && (
+        <span className="text-muted" title={note}>
+          {note}
+        </span>
+      )}
+    </>
   );
+}
+
+function noteOf({ status, failure, copy_bytes, expected_seconds }: Branch): string | null {
+  if (failure !== null) return failure.summary;
+  if (status !== "copying" || copy_bytes === null) return null;
+  return `${bytes(copy_bytes)} to copy, about ${expected_seconds ?? 0} s`;
 }
 
 function Create({ slug, onClose }: { readonly slug: string; readonly onClose: () => void }) {
@@ -133,6 +126,8 @@ function Create({ slug, onClose }: { readonly slug: string; readonly onClose: ()
         name="ttl_minutes"
         label="Minutes until it ends"
         hint="Empty: as the platform says, usually a day."
+        required={false}
+        min={1}
       />
       <Checkbox name="mask" label="Mask it with the SQL that berth.json names, before anybody can reach it" />
     </ActionDialog>

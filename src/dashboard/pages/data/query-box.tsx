@@ -1,11 +1,11 @@
 import { Play } from "lucide-react";
 import { useState, type KeyboardEvent } from "react";
 import type { Answer } from "../../../contract/client.ts";
-import { call, useClient } from "../../data/api.ts";
+import { call, useCall, useClient } from "../../data/api.ts";
 import { plural, visible } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { Button } from "../../ui/button.tsx";
-import { TextArea } from "../../ui/field.tsx";
+import { Select, TextArea } from "../../ui/field.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { moveInRows } from "../../data/move-in-rows.ts";
@@ -20,8 +20,13 @@ export function QueryBox({ slug }: { readonly slug: string }) {
   const client = useClient();
   const why = useWhyNot("data.query");
   const [sql, setSql] = useState("");
+  const [chosen, setBranch] = useState("");
+  const names = useReadyBranches(slug);
+  // One that has ended is no longer chosen.
+  const branch = names.includes(chosen) ? chosen : "";
   const query = useMutation({
-    mutationFn: (text: string) => call(client, "data.query", { params: { slug }, body: { sql: text } }),
+    mutationFn: (text: string) =>
+      call(client, "data.query", { params: { slug }, body: { sql: text, ...(branch === "" ? {} : { branch }) } }),
   });
   const isEmpty = sql.trim() === "";
   const run = () => {
@@ -53,6 +58,21 @@ export function QueryBox({ slug }: { readonly slug: string }) {
           >
             Run
           </Button>
+          {names.length > 0 && (
+            <Select
+              aria-label="Where to read"
+              className="w-auto"
+              value={branch}
+              onChange={(event) => setBranch(event.target.value)}
+            >
+              <option value="">the live database</option>
+              {names.map((name) => (
+                <option key={name} value={name}>
+                  the branch {name}
+                </option>
+              ))}
+            </Select>
+          )}
           <span role="status" className="text-sm text-muted">
             {query.data === undefined ? (
               <span className="max-sm:hidden pointer-coarse:hidden">Ctrl Enter runs it.</span>
@@ -66,6 +86,11 @@ export function QueryBox({ slug }: { readonly slug: string }) {
       </div>
     </Section>
   );
+}
+
+function useReadyBranches(slug: string): readonly string[] {
+  const { data } = useCall("branches.list", { params: { slug } });
+  return data?.branches.filter(({ status }) => status === "ready").map(({ name }) => name) ?? [];
 }
 
 function Rows({ result: { columns, rows, cut } }: { readonly result: Result }) {
