@@ -25,7 +25,7 @@ const projectsOf = sql<string[] | null>`case when project_ids is not null then a
 const person = sql<string | null>`(select person.name from person where person.id = api_token.person_id)`.as("person");
 
 /** A token as it is listed: programs that did not fetch theirs, or whose token has ended, are none. */
-const isListed = sql<boolean>`kind = 'token' or (kind in ('cli', 'mcp') and prefix <> '' and expires_at > now())`;
+const isListed = sql<boolean>`(kind = 'token' or (kind in ('cli', 'mcp') and prefix <> '' and expires_at > now()))`;
 
 /** The projects to which a token is limited, with their previews. */
 export const reachedProjects = sql<

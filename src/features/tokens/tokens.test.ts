@@ -88,6 +88,22 @@ test("a new token never may more than its creator", async () => {
   assert.deepEqual([made.status, made.body["platform_admin"]], [201, false]);
 });
 
+test("the list holds the organization's own tokens, without revoked ones", async () => {
+  const { db } = api.database;
+  const [org, other] = [await testOrganization(db, "lists"), await testOrganization(db, "elsewhere")];
+  const { body } = await create(org.owner, { name: "revoked" });
+  assert.equal((await api.call("DELETE", `/v1/api-tokens/${String(body["id"])}`, { token: org.owner })).status, 204);
+  const { id } = await testToken(db, other.id, {});
+  const program = { kind: "cli", prefix: "abcdefgh", expires_at: new Date("2100-01-01") } as const;
+  await db.updateTable("api_token").set(program).where("id", "=", id).execute();
+  const listed = async (token: string) => {
+    const answer = await api.call("GET", "/v1/api-tokens", { token });
+    return (answer.body["api_tokens"] as { id: string; name: string }[]).map((each) => each.id);
+  };
+  assert.ok(!(await listed(org.owner)).some((each) => [id, body["id"]].includes(each)));
+  assert.ok((await listed(other.owner)).includes(id));
+});
+
 test("a token that was revoked in this moment is told so, also while it is still remembered", async () => {
   const { db } = api.database;
   const org = await testOrganization(db, "remembered");
