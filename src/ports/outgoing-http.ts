@@ -1,13 +1,15 @@
 /**
- * Sends HTTP requests to addresses that tenants choose. A hostname is resolved once, and the connection goes to exactly that address.
+ * Sends HTTP requests to addresses that tenants and the operator choose. A hostname is resolved once, and the connection goes to exactly that address.
  * Loopback, private, link-local and metadata addresses are refused unless the operator allows them. Redirects are returned, not followed.
  */
 export interface OutgoingHttp {
-  /** Sends a small body and reads the start of the response. A failure of the other side is an outcome, never a rejection. */
-  post(request: OutgoingRequest, signal: AbortSignal): Promise<OutgoingOutcome>;
+  /** Sends a request, with a small body, and reads the start of the response. A failure of the other side is an outcome, never a rejection. */
+  send(request: OutgoingRequest, signal: AbortSignal): Promise<OutgoingOutcome>;
 }
 
 export interface OutgoingRequest {
+  /** Default: POST. A GET sends no body. */
+  readonly method?: "GET" | "POST";
   /** `http://` or `https://`. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -20,5 +22,5 @@ export interface OutgoingRequest {
 
 /** `reason` is a sentence for the tenant and contains no part of the address. */
 export type OutgoingOutcome =
-  | { readonly outcome: "answered"; readonly status: number; readonly excerpt: string }
+  | { readonly outcome: "answered"; readonly status: number; readonly contentType?: string; readonly excerpt: string }
   | { readonly outcome: "failed"; readonly reason: string };

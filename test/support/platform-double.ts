@@ -50,7 +50,7 @@ export function platformDouble({ ports, settings, ...given }: PlatformParts): Pl
       dns: dnsDouble(),
       notifiers: [],
       mailTo: null,
-      outgoingHttp: { post: async () => ({ outcome: "failed", reason: "not in this test" }) },
+      outgoingHttp: { send: async () => ({ outcome: "failed", reason: "not in this test" }) },
       ...ports,
     },
     ingestOutput: async () => {},

@@ -6,12 +6,12 @@ import type { OutgoingHttp, OutgoingOutcome, OutgoingRequest } from "../../ports
 /** Sends requests with Node.js's client, each over its own connection to an address that was resolved and checked beforehand. */
 export function createOutgoingHttp(policy: AddressPolicy): OutgoingHttp {
   return {
-    async post(request, signal) {
+    async send(request, signal) {
       const url = new URL(request.url);
       const limited = AbortSignal.any([signal, AbortSignal.timeout(request.timeoutMs)]);
       const pinned = await pinAddress(url.hostname, policy);
       if (pinned.outcome !== "found") return failed(pinned.reason);
-      return send(request, { url, address: pinned.address, signal: limited });
+      return sendTo(request, { url, address: pinned.address, signal: limited });
     },
   };
 }
@@ -26,15 +26,17 @@ interface Target {
   readonly signal: AbortSignal;
 }
 
-function send(request: OutgoingRequest, { url, address, signal }: Target): Promise<OutgoingOutcome> {
+function sendTo(request: OutgoingRequest, { url, address, signal }: Target): Promise<OutgoingOutcome> {
   const isSecure = url.protocol === "https:";
   const isName = literalOf(url.hostname) === undefined;
+  const { method = "POST" } = request;
+  const length = method === "GET" ? {} : { "content-length": Buffer.byteLength(request.body) };
   const options: RequestOptions & { readonly servername?: string } = {
     host: address,
     port: url.port === "" ? (isSecure ? 443 : 80) : Number(url.port),
     path: `${url.pathname}${url.search}`,
-    method: "POST",
-    headers: { ...request.headers, host: url.host, "content-length": Buffer.byteLength(request.body) },
+    method,
+    headers: { ...request.headers, host: url.host, ...length },
     agent: false,
     signal,
     ...(isName ? { servername: url.hostname } : {}),
@@ -43,11 +45,12 @@ function send(request: OutgoingRequest, { url, address, signal }: Target): Promi
     const sent = (isSecure ? requestHttps : requestHttp)(options, (answer) => {
       void excerptOf(answer, request.excerptBytes).then((excerpt) => {
         sent.destroy();
-        resolve({ outcome: "answered", status: answer.statusCode ?? 0, excerpt });
+        const contentType = answer.headers["content-type"];
+        resolve({ outcome: "answered", status: answer.statusCode ?? 0, ...(contentType && { contentType }), excerpt });
       });
     });
     sent.on("error", (error: NodeJS.ErrnoException) => resolve(failed(reasonOf(error, signal))));
-    sent.end(request.body);
+    sent.end(method === "GET" ? undefined : request.body);
   });
 }
 

@@ -59,7 +59,7 @@ async function show(platform: Platform, status: DueStatus, signal: AbortSignal):
   const targetUrl = `${controlUrl()}/projects/${slug}/${deployment === null ? "builds" : "deployments"}`;
   const token = openFollow(vault, status.follow_id, "token", status.sealed_token) ?? "";
   const request = statusRequest({ ...status, description: descriptions[state], targetUrl }, token);
-  const outcome = await ports.outgoingHttp.post({ ...request, timeoutMs, excerptBytes: 1024 }, signal);
+  const outcome = await ports.outgoingHttp.send({ ...request, timeoutMs, excerptBytes: 1024 }, signal);
   // The platform is stopping, so this is no failure of the host; the status is sent after the next start.
   if (signal.aborted) return;
   const problem = problemOf(outcome);

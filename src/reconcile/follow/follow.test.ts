@@ -50,8 +50,8 @@ const taken: OutgoingOutcome = { outcome: "answered", status: 201, excerpt: "" }
 /** A control plane that fetches and reports statuses; `answer` gives the repository host's answer to a status. */
 function plane(answer: (request: OutgoingRequest) => OutgoingOutcome = () => taken) {
   const sent: OutgoingRequest[] = [];
-  const post = async (request: OutgoingRequest) => (sent.push(request), answer(request));
-  const all = platformBeside(api, { owner: "boot/1/1", ports: { outgoingHttp: { post } } });
+  const send = async (request: OutgoingRequest) => (sent.push(request), answer(request));
+  const all = platformBeside(api, { owner: "boot/1/1", ports: { outgoingHttp: { send } } });
   const tasks = [followTask(all, () => {}), commitStatusesTask(all)] as const;
   const runOnce = async (task: (typeof tasks)[number]) => {
     await task.run(new AbortController().signal);

@@ -40,7 +40,7 @@ const down: OutgoingOutcome = { outcome: "answered", status: 500, excerpt: "Oh n
 function planeWith(answer: Answer, owner = "boot/1/1", mailTo: MailTo = null) {
   const sent: OutgoingRequest[] = [];
   const outgoingHttp = {
-    post: (request: OutgoingRequest, signal: AbortSignal) => {
+    send: (request: OutgoingRequest, signal: AbortSignal) => {
       sent.push(request);
       return answer(request, signal);
     },

@@ -103,7 +103,7 @@ async function post({ vault, ports }: Platform, row: Posted, signal: AbortSignal
     "user-agent": "berth-webhook/1.0",
     ...webhookHeaders(secret, { id: row.id, timestamp, body }),
   };
-  const outcome = await ports.outgoingHttp.post({ url, headers, body, timeoutMs, excerptBytes }, signal);
+  const outcome = await ports.outgoingHttp.send({ url, headers, body, timeoutMs, excerptBytes }, signal);
   if (outcome.outcome === "failed") return { http_status: null, reason: outcome.reason, excerpt: "" };
   const { status, excerpt } = outcome;
   const isTaken = status >= 200 && status < 300;
