@@ -1,5 +1,12 @@
 -- Generated from the migrations by `npm run gen`. Do not edit.
 
+CREATE FUNCTION public.can_sign_in(wanted text) RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $$
+  select exists (select from passkey where person_id = wanted)
+    or exists (select from identity join provider using (issuer) where person_id = wanted)
+$$;
+
 CREATE FUNCTION public.certificates_changed() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -835,6 +842,16 @@ CREATE TABLE public.idempotency_key (
     expires_at timestamp with time zone NOT NULL
 );
 
+CREATE TABLE public.identity (
+    id text NOT NULL,
+    person_id text NOT NULL,
+    issuer text NOT NULL,
+    subject text NOT NULL,
+    label text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    last_used_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
 CREATE TABLE public.image_pruning (
     id text NOT NULL,
     org_id text NOT NULL,
@@ -964,7 +981,9 @@ CREATE TABLE public.passkey (
     transports text[] DEFAULT '{}'::text[] NOT NULL,
     rp_id text NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
-    last_used_at timestamp with time zone
+    last_used_at timestamp with time zone,
+    id text DEFAULT ('pky_'::text || replace((gen_random_uuid())::text, '-'::text, ''::text)) NOT NULL,
+    name text DEFAULT 'Passkey'::text NOT NULL
 );
 
 CREATE TABLE public.person (
@@ -1116,6 +1135,18 @@ CREATE TABLE public.project_variable (
     updated_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE public.provider (
+    id text NOT NULL,
+    kind text NOT NULL,
+    name text NOT NULL,
+    issuer text NOT NULL,
+    client_id text NOT NULL,
+    sealed_secret bytea NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT provider_kind_check CHECK ((kind = ANY (ARRAY['oidc'::text, 'github'::text])))
+);
+
 CREATE TABLE public.registry (
     org_id text NOT NULL,
     host text NOT NULL,
@@ -1259,7 +1290,8 @@ CREATE TABLE public.session (
     last_used_at timestamp with time zone DEFAULT now() NOT NULL,
     expires_at timestamp with time zone NOT NULL,
     ended_at timestamp with time zone,
-    CONSTRAINT session_method_check CHECK ((method = ANY (ARRAY['passkey'::text, 'invitation'::text, 'switch'::text])))
+    fresh_at timestamp with time zone,
+    CONSTRAINT session_method_check CHECK ((method = ANY (ARRAY['passkey'::text, 'invitation'::text, 'switch'::text, 'provider'::text, 'link'::text])))
 );
 
 CREATE TABLE public.ssh_key (
@@ -1445,6 +1477,12 @@ ALTER TABLE ONLY public.follow_delivery
 ALTER TABLE ONLY public.idempotency_key
     ADD CONSTRAINT idempotency_key_pkey PRIMARY KEY (token_id, key);
 
+ALTER TABLE ONLY public.identity
+    ADD CONSTRAINT identity_issuer_subject_key UNIQUE (issuer, subject);
+
+ALTER TABLE ONLY public.identity
+    ADD CONSTRAINT identity_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.image_pruning
     ADD CONSTRAINT image_pruning_pkey PRIMARY KEY (id);
 
@@ -1528,6 +1566,12 @@ ALTER TABLE ONLY public.project_purge
 
 ALTER TABLE ONLY public.project_variable
     ADD CONSTRAINT project_variable_pkey PRIMARY KEY (project_id, key);
+
+ALTER TABLE ONLY public.provider
+    ADD CONSTRAINT provider_issuer_key UNIQUE (issuer);
+
+ALTER TABLE ONLY public.provider
+    ADD CONSTRAINT provider_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.registry
     ADD CONSTRAINT registry_pkey PRIMARY KEY (org_id, host);
@@ -1760,6 +1804,8 @@ CREATE INDEX follow_delivery_waiting ON public.follow_delivery USING btree (foll
 
 CREATE INDEX idempotency_key_ending ON public.idempotency_key USING btree (expires_at);
 
+CREATE INDEX identity_of_person ON public.identity USING btree (person_id);
+
 CREATE INDEX invite_of_org ON public.invite USING btree (org_id, id DESC);
 
 CREATE INDEX notification_due ON public.notification USING btree (next_attempt_at) WHERE (status = 'queued'::text);
@@ -1779,6 +1825,8 @@ CREATE INDEX oauth_grant_by_end ON public.oauth_grant USING btree (expires_at);
 CREATE UNIQUE INDEX organization_is_first ON public.organization USING btree (is_first) WHERE is_first;
 
 CREATE INDEX page_look_due ON public.page_look USING btree (next_at);
+
+CREATE UNIQUE INDEX passkey_by_id ON public.passkey USING btree (id);
 
 CREATE INDEX passkey_of_person ON public.passkey USING btree (person_id);
 
@@ -2076,6 +2124,9 @@ ALTER TABLE ONLY public.idempotency_key
 
 ALTER TABLE ONLY public.idempotency_key
     ADD CONSTRAINT idempotency_key_token_id_fkey FOREIGN KEY (token_id) REFERENCES public.api_token(id);
+
+ALTER TABLE ONLY public.identity
+    ADD CONSTRAINT identity_person_id_fkey FOREIGN KEY (person_id) REFERENCES public.person(id);
 
 ALTER TABLE ONLY public.image_pruning
     ADD CONSTRAINT image_pruning_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);

@@ -42,6 +42,7 @@ import { addSshKeys } from "./commands/ssh-keys.ts";
 import { addStatus } from "./commands/status.ts";
 import { addTimeline } from "./commands/timeline.ts";
 import { addPeople } from "./commands/people.ts";
+import { addProviders } from "./commands/providers.ts";
 import { addTokens } from "./commands/tokens.ts";
 import { addWebhooks } from "./commands/webhooks.ts";
 import { versionText } from "../kit/own-version.ts";
@@ -64,6 +65,7 @@ const headings: readonly (readonly [heading: string, ...AddCommands[]])[] = [
     addSshKeys,
     addRegistries,
     addPeople,
+    addProviders,
     addTokens,
     addApprovals,
     addWebhooks,

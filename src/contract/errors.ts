@@ -18,6 +18,12 @@ export const errors = {
     hint: "Ask an owner of the organization.",
     next: "me.get",
   },
+  fresh_sign_in_required: {
+    status: 403,
+    retry: "after_change",
+    meaning: "This needs proof that you are there: the last one is older than 10 minutes.",
+    hint: "Use your passkey, or sign in again with your provider, then repeat it.",
+  },
   approval_required: {
     status: 403,
     retry: "after_change",
@@ -277,6 +283,12 @@ export const errors = {
     meaning: "The restarted processes did not become healthy; the previous ones keep serving.",
     hint: "The application's last log lines show the reason.",
     next: "logs.list",
+  },
+  provider_unavailable: {
+    status: 502,
+    retry: "yes",
+    meaning: "The identity provider did not answer as it should.",
+    hint: "Try again, or sign in another way.",
   },
   unavailable: {
     status: 503,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { apiToken } from "./tokens.ts";
-import { id, timestamp } from "./fields.ts";
+import { id, name, timestamp } from "./fields.ts";
 import { row } from "./table.ts";
 
 const missingPart = z.object({ part: z.string(), effect: z.string(), remedy: z.string() });
@@ -36,6 +36,96 @@ export const rows = [
       }),
     }),
     summary: "Show the caller, its permissions, and what the platform isolates",
+  }),
+  row({
+    name: "me.update",
+    request: "PATCH /v1/me",
+    may: "member",
+    within_projects: true,
+    body: z.strictObject({ name }),
+    success: [204],
+    errors: ["conflict"],
+    changes_rights: true,
+    activity: "person.renamed",
+    summary: "Change your name",
+  }),
+  row({
+    name: "me.passkeys",
+    request: "GET /v1/me/passkeys",
+    may: "member",
+    within_projects: true,
+    result: z.object({
+      passkeys: z.array(
+        z.object({
+          id,
+          name: z.string(),
+          /** False when it belongs to an earlier host name of the platform. */
+          usable: z.boolean(),
+          created_at: timestamp,
+          last_used_at: timestamp.nullable(),
+        }),
+      ),
+    }),
+    summary: "List your passkeys; empty for a token that is no person's session",
+  }),
+  row({
+    name: "me.rename_passkey",
+    request: "PATCH /v1/me/passkeys/:id",
+    may: "member",
+    within_projects: true,
+    params: z.object({ id }),
+    body: z.strictObject({ name }),
+    success: [204],
+    errors: ["conflict"],
+    activity: "passkey.renamed",
+    summary: "Name one of your passkeys",
+  }),
+  row({
+    name: "me.delete_passkey",
+    request: "DELETE /v1/me/passkeys/:id",
+    may: "member",
+    within_projects: true,
+    approval: true,
+    fresh: true,
+    params: z.object({ id }),
+    success: [204],
+    errors: ["conflict"],
+    activity: "passkey.deleted",
+    summary: "Delete one of your passkeys; the last way to sign in stays",
+  }),
+  row({
+    name: "me.identities",
+    request: "GET /v1/me/identities",
+    may: "member",
+    within_projects: true,
+    result: z.object({
+      identities: z.array(
+        z.object({
+          id,
+          /** Null when the platform has the provider no more. */
+          provider: z.string().nullable(),
+          issuer: z.string(),
+          /** How the provider names you. */
+          label: z.string(),
+          created_at: timestamp,
+          last_used_at: timestamp,
+        }),
+      ),
+    }),
+    summary: "List the accounts at identity providers with which you sign in",
+  }),
+  row({
+    name: "me.unlink_identity",
+    request: "DELETE /v1/me/identities/:id",
+    may: "member",
+    within_projects: true,
+    approval: true,
+    fresh: true,
+    params: z.object({ id }),
+    success: [204],
+    errors: ["conflict"],
+    activity: "identity.unlinked",
+    summary: "No longer sign in with this account of a provider; the last way to sign in stays",
   }),
   row({
     name: "me.sessions",

@@ -16,7 +16,7 @@ const member = z.object({
   /** The slugs of the projects that the member reaches; null: all of the organization. */
   projects: z.array(z.string()).nullable(),
   /** Whether the person can sign in again; otherwise only a session that is open now works. */
-  has_passkey: z.boolean(),
+  can_sign_in: z.boolean(),
   last_used_at: timestamp.nullable(),
   created_at: timestamp,
 });

@@ -24,6 +24,7 @@ import { rows as platform } from "./platform.ts";
 import { rows as previews } from "./previews.ts";
 import { rows as processes } from "./processes.ts";
 import { rows as projects } from "./projects.ts";
+import { rows as providers } from "./providers.ts";
 import { rows as registries } from "./registries.ts";
 import { rows as runs } from "./runs.ts";
 import { rows as selfDescription } from "./self-description.ts";
@@ -61,6 +62,7 @@ export const routes = [
   ...logs,
   ...tokens,
   ...people,
+  ...providers,
   ...sshKeys,
   ...webhooks,
   ...overview,

@@ -48,6 +48,8 @@ export interface Row {
   readonly large: boolean;
   /** The request starts programs that read or write the project's source, so each organization may have only a few in progress. */
   readonly handles_source: boolean;
+  /** A person's session must have proved within 10 minutes that the person is there. Tokens need no such proof. */
+  readonly fresh: boolean;
   /** With `follow=true` the response is `text/event-stream`; each event's data has the shape of the result. */
   readonly streams: boolean;
   /** The same request may be upgraded to a WebSocket of the protocol `berth.tunnel.v1`, which carries bytes instead of a response. */
@@ -103,6 +105,7 @@ const defaults = {
   changes_rights: false,
   large: false,
   handles_source: false,
+  fresh: false,
   streams: false,
   upgrades: false,
 } as const;
@@ -180,6 +183,7 @@ function commonErrors(row: Row): readonly ErrorCode[] {
   if (row.access === "operator") always.push("operator_only");
   if (needsAllProjects(row)) always.push("unlimited_only");
   if (row.scope !== null || row.further_scopes.length > 0) always.push("insufficient_scope");
+  if (row.fresh) always.push("fresh_sign_in_required");
   if (row.approval) always.push("approval_required", "approval_denied");
   if (changes(row)) always.push("idempotency_mismatch", "idempotency_in_progress", "idempotency_answer_gone");
   if (Object.keys(row.params.shape).length > 0) always.push("not_found");

@@ -35,7 +35,7 @@ export const addressSettings = {
     "The addresses of proxies in front of HAProxy, such as `192.0.2.1` or `192.0.2.0/24`, whose X-Forwarded-For and X-Forwarded-Proto HAProxy trusts.",
   ),
   outgoingNetworks: list("BERTH_OUTGOING_NETWORKS", faultOfNetwork).means(
-    "Private networks, or addresses of this machine, that organizations' webhooks and followed repositories may reach although they are not public.",
+    "Private networks, or addresses of this machine, that organizations' webhooks, followed repositories and the identity providers of the platform may be in although they are not public.",
   ),
   tenantNetworks: list("BERTH_TENANT_NETWORKS", faultOfNetwork).means(
     "Private networks that builds, applications and one-off runs may reach. All others are closed to them, except for name servers, the package servers of the operator's npm, pip and Go settings, and BERTH_PG_URL.",

@@ -9,6 +9,7 @@ import type { DataDisk } from "../ports/data-disk.ts";
 import type { Dns } from "../ports/dns.ts";
 import type { LogStore } from "../ports/log-store.ts";
 import type { MailTo, Notifier } from "../ports/notifier.ts";
+import type { OutgoingHttp } from "../ports/outgoing-http.ts";
 import type { PostgresHost } from "../ports/postgres-host.ts";
 import type { Releases } from "../ports/releases.ts";
 import type { Repositories } from "../ports/repositories.ts";
@@ -39,6 +40,9 @@ export interface Caller extends Rights {
   readonly approval_mode: boolean;
   /** The person whose session it is; null for a token with a text of its own. */
   readonly person_id: string | null;
+  readonly session_id: string | null;
+  /** When the session's person last proved to be there; RFC 3339. */
+  readonly fresh_at: string | null;
 }
 
 /** The dependencies of handlers, and the addresses under which users reach the platform. */
@@ -59,6 +63,7 @@ export interface HandlerPlatform {
     readonly notifiers: readonly Notifier[];
     readonly mailTo: MailTo;
     readonly storages: Storages;
+    readonly outgoingHttp: OutgoingHttp;
   };
   readonly addresses: Addresses;
   readonly settings: {
@@ -73,7 +78,7 @@ export interface HandlerPlatform {
     readonly branches: { readonly minutes: number; readonly perPlatform: number };
     /** Registries in private networks that builds may reach, as `host[:port]`. */
     readonly privateRegistries: readonly string[];
-    /** Private networks that organizations' webhooks and followed repositories may reach. */
+    /** Private networks that organizations' webhooks, followed repositories and identity providers may be in. */
     readonly outgoingNetworks: readonly string[];
     /** Days after its deletion until a project is purged; 0: never automatically. */
     readonly purgeDays: number;

@@ -3,6 +3,7 @@ import { changes, type Row } from "../contract/table.ts";
 import { Refused, type Caller } from "../features/context.ts";
 import { addressKey } from "../kit/address-key.ts";
 import type { PipelineOptions, PipelineRequest } from "./exchange.ts";
+import { isRecent } from "./handlers.ts";
 import { findNamed } from "./named.ts";
 import { parseInput, type ParsedInput } from "./parse.ts";
 import type { Rate } from "./rate-limiter.ts";
@@ -28,6 +29,8 @@ export function requireRights(row: Row, caller: Caller): void {
   if (refused === "insufficient_scope")
     throw new Refused(refused, { error: `The token lacks the scope ${missingScope(caller, row)}.` });
   if (refused !== undefined) throw new Refused(refused);
+  if (row.fresh && caller.session_id !== null && !isRecent(caller.fresh_at))
+    throw new Refused("fresh_sign_in_required");
 }
 
 /** Counts the request, adds the rate limit headers, and refuses the request if the limit is exceeded. */

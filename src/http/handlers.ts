@@ -17,6 +17,7 @@ import { deployments } from "../features/deployments/handlers.ts";
 import { diagnosis } from "../features/diagnosis/handlers.ts";
 import { previews } from "../features/previews/handlers.ts";
 import { processes } from "../features/processes/handlers.ts";
+import { providers } from "../features/providers/handlers.ts";
 import { registries } from "../features/registries/handlers.ts";
 import { findRegistry } from "../features/registries/registries.ts";
 import { runs } from "../features/runs/handlers.ts";
@@ -63,18 +64,28 @@ export { claimKey, type HeldKey } from "../features/idempotency/idempotency.ts";
 export { findHook, receiveHook, type Hook } from "../features/follow/follow.ts";
 export { livingProject } from "../features/projects/projects.ts";
 export {
+  addIdentity,
+  addPasskey,
   beginSession,
   endSession,
+  isRecent,
   join,
   keepSession,
+  personOfIdentity,
   readInvite,
+  refreshSession,
+  requireMayAddWay,
   selectPasskey,
+  sessionById,
   sessionIdleMs,
+  sessionWithText,
   switchOrganization,
   touchPasskey,
   useChallenge,
   type Browser,
+  type NewIdentity,
   type NewPasskey,
+  type Session,
 } from "../features/people/people.ts";
 export {
   commandLine,
@@ -97,6 +108,14 @@ export {
   type Client,
   type Issued,
 } from "../features/programs/programs.ts";
+export {
+  describeIssuer,
+  mostAnswerBytes,
+  offeredProviders,
+  openProvider,
+  providerTimeoutMs,
+  type Provider,
+} from "../features/providers/providers.ts";
 export { authenticate, isToolsText, recordUse } from "../features/tokens/tokens.ts";
 
 /** The handlers of every noun of the contract. Only this list and the ones below tie this layer to particular nouns. */
@@ -127,6 +146,7 @@ export const handlers: { readonly [N in Noun]: Handlers<N> } = {
   activity,
   tokens,
   people,
+  providers,
   "ssh-keys": sshKeys,
   webhooks,
   orgs,

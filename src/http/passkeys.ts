@@ -15,7 +15,7 @@ export interface PasskeySite {
 }
 
 /** What an answered challenge is good for; an answer to another purpose's challenge is refused. */
-type Purpose = "sign-in" | `join:${string}`;
+type Purpose = "sign-in" | `join:${string}` | `add:${string}` | `prove:${string}`;
 
 const challengeMs = 5 * 60_000;
 
@@ -38,11 +38,11 @@ export function whyNoPasskeys({ controlUrl }: Pick<PasskeySite, "controlUrl">, o
 }
 
 /** Returns the options of `navigator.credentials.get`. They name nobody, so they reveal nothing. */
-export async function optionsToSignIn(site: PasskeySite) {
+export async function optionsToSign(site: PasskeySite, purpose: Purpose) {
   const { generateAuthenticationOptions } = await import("@simplewebauthn/server");
   return generateAuthenticationOptions({
     rpID: new URL(site.controlUrl).hostname,
-    challenge: newChallenge(site, "sign-in"),
+    challenge: newChallenge(site, purpose),
     userVerification: "required",
     timeout: challengeMs,
   });
@@ -65,7 +65,7 @@ export async function optionsToRegister(site: PasskeySite, purpose: Purpose, use
 }
 
 /** Returns whose passkey signed; refuses with a sentence for the person. */
-export async function personOfAnswer(site: PasskeySite, response: unknown): Promise<string> {
+export async function personOfAnswer(site: PasskeySite, purpose: Purpose, response: unknown): Promise<string> {
   const answer = response as AuthenticationResponseJSON;
   const known = typeof answer?.id === "string" ? await selectPasskey(site.db, answer.id) : undefined;
   if (known === undefined) throw refused("This passkey is not known here.");
@@ -74,7 +74,7 @@ export async function personOfAnswer(site: PasskeySite, response: unknown): Prom
   const verified = await verified_(
     verifyAuthenticationResponse({
       response: answer,
-      expectedChallenge: (challenge) => isChallenge(site, "sign-in", challenge),
+      expectedChallenge: (challenge) => isChallenge(site, purpose, challenge),
       expectedOrigin: new URL(site.controlUrl).origin,
       expectedRPID,
       credential: { id, publicKey: new Uint8Array(publicKey), counter },

@@ -3,15 +3,26 @@ import { z } from "zod";
 import { name } from "../contract/fields.ts";
 import { Refused } from "../features/context.ts";
 import type { HandlerPlatform } from "../features/context.ts";
-import { beginSession, join, readInvite, switchOrganization, type Browser } from "./handlers.ts";
+import type { Authenticator } from "./authenticator.ts";
+import {
+  addPasskey,
+  beginSession,
+  join,
+  offeredProviders,
+  readInvite,
+  refreshSession,
+  requireMayAddWay,
+  switchOrganization,
+} from "./handlers.ts";
 import {
   createdPasskey,
   optionsToRegister,
-  optionsToSignIn,
+  optionsToSign,
   personOfAnswer,
   whyNoPasskeys,
   type PasskeySite,
 } from "./passkeys.ts";
+import { browserOf, presentSession } from "./provider-sign-in.ts";
 import {
   answer,
   refusedSignIn,
@@ -24,6 +35,7 @@ import {
 
 export interface PersonSignIn extends SignIn {
   readonly platform: Pick<HandlerPlatform, "db" | "wakeups" | "vault">;
+  readonly authenticator: Pick<Authenticator, "authenticate" | "forget">;
 }
 
 /** Adds the ways in for people: passkeys and invitations. All are below `/session`, for the dashboard's own page alone. */
@@ -33,6 +45,9 @@ export function addPersonSignIn(app: FastifyInstance, given: PersonSignIn): void
     invitation: showInvitation,
     join: joinByInvitation,
     organization: changeOrganization,
+    ways: showWays,
+    "add-passkey": addOwnPasskey,
+    prove: proveByPasskey,
   };
   for (const [path, serve] of Object.entries(routes))
     app.post(`/session/${path}`, async (request, reply: FastifyReply) => {
@@ -55,8 +70,12 @@ async function signInByPasskey(given: PersonSignIn, request: FastifyRequest): Pr
   const { passkey } = bodyOf(request, z.object({ passkey: z.unknown().optional() }));
   const reason = whyNoPasskeys(site, request.headers.origin ?? "");
   if (reason !== undefined) return { unavailable: reason };
-  if (passkey === undefined) return { options: await optionsToSignIn(site) };
-  return beginSession(given.platform, await personOfAnswer(site, passkey), browserOf(request));
+  if (passkey === undefined) return { options: await optionsToSign(site, "sign-in") };
+  return beginSession(given.platform, await personOfAnswer(site, "sign-in", passkey), {
+    method: "passkey",
+    fresh_at: new Date(),
+    browser: browserOf(request),
+  });
 }
 
 const code = z.string().min(1).max(200);
@@ -73,6 +92,7 @@ async function showInvitation(given: PersonSignIn, request: FastifyRequest): Pro
     /** Who is signed in here already and can join without another passkey. */
     present: (present?.person_id ?? null) === null ? null : present?.token_name,
     passkeys_unavailable: whyNoPasskeys(siteOf(given), request.headers.origin ?? "") ?? null,
+    providers: await offeredProviders(given.platform.db),
   };
 }
 
@@ -97,6 +117,42 @@ async function joinByInvitation(given: PersonSignIn, request: FastifyRequest): P
   return join(given.platform, link, { person: { name: chosen }, passkey: made, browser });
 }
 
+/** Shows how people sign in here. */
+async function showWays({ platform }: PersonSignIn): Promise<Done> {
+  return { providers: await offeredProviders(platform.db) };
+}
+
+/** Returns the options of a new passkey for the person who is signed in, or adds it. */
+async function addOwnPasskey(given: PersonSignIn, request: FastifyRequest): Promise<Done> {
+  const { name: chosen, passkey } = bodyOf(request, z.object({ name, passkey: z.unknown().optional() }));
+  const session = await presentSession(given, request);
+  await requireMayAddWay(given.platform.db, session);
+  const site = siteOf(given);
+  const reason = whyNoPasskeys(site, request.headers.origin ?? "");
+  if (reason !== undefined) throw new Refused("conflict", { error: reason });
+  const purpose = `add:${session.id}` as const;
+  if (passkey === undefined) return { options: await optionsToRegister(site, purpose, session.name) };
+  const made = await createdPasskey(site, purpose, passkey);
+  await addPasskey(given.platform, session, { ...made, name: chosen });
+  return {};
+}
+
+/** Returns the options to sign with, or records that the person who is signed in is there. */
+async function proveByPasskey(given: PersonSignIn, request: FastifyRequest): Promise<Done> {
+  const { passkey } = bodyOf(request, z.object({ passkey: z.unknown().optional() }));
+  const session = await presentSession(given, request);
+  const site = siteOf(given);
+  const reason = whyNoPasskeys(site, request.headers.origin ?? "");
+  if (reason !== undefined) return { unavailable: reason };
+  const purpose = `prove:${session.id}` as const;
+  if (passkey === undefined) return { options: await optionsToSign(site, purpose) };
+  if ((await personOfAnswer(site, purpose, passkey)) !== session.person_id)
+    throw new Refused("unauthorized", { error: "This passkey belongs to another account." });
+  await refreshSession(given.platform, session.id);
+  given.authenticator.forget();
+  return {};
+}
+
 async function changeOrganization(given: PersonSignIn, request: FastifyRequest): Promise<Done> {
   const { organization } = bodyOf(request, z.object({ organization: z.string().max(100) }));
   const text = tokenOfCookie(given, request);
@@ -115,10 +171,6 @@ async function invitation(given: PersonSignIn, link: string) {
 
 function siteOf({ platform, controlUrl }: PersonSignIn): PasskeySite {
   return { db: platform.db, vault: platform.vault, controlUrl: controlUrl() };
-}
-
-function browserOf(request: FastifyRequest): Browser {
-  return { user_agent: request.headers["user-agent"] ?? "", address: request.clientAddress };
 }
 
 function bodyOf<T extends z.ZodType>(request: FastifyRequest, shape: T): z.infer<T> {

@@ -36,6 +36,7 @@ import { securityHeaders } from "./security-headers.ts";
 import { addTunnels, tunnelLimits, type TunnelLimits } from "./tunnels.ts";
 import { watchUnused } from "./watch-unused.ts";
 import { addPersonSignIn } from "./person-sign-in.ts";
+import { addProviderSignIn } from "./provider-sign-in.ts";
 import { addSignIn, createSignInLinks, type SignInLinks } from "./sign-in.ts";
 
 export interface HttpOptions {
@@ -148,6 +149,7 @@ function addPages(app: FastifyInstance, options: HttpOptions, pipeline: Pipeline
   addHooks(app, { platform, limiter, log });
   addSignIn(app, signIn);
   addPersonSignIn(app, signIn);
+  addProviderSignIn(app, signIn);
   return addDashboard(app, bundle);
 }
 

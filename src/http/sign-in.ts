@@ -5,6 +5,7 @@ import { Refused, type Caller, type HandlerPlatform } from "../features/context.
 import { addressKey } from "../kit/address-key.ts";
 import type { Vault } from "../store/vault.ts";
 import type { Authenticator } from "./authenticator.ts";
+import { openCookie, readCookie, sealCookie, writeCookie } from "./cookies.ts";
 import { endSession, keepSession, sessionIdleMs } from "./handlers.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 
@@ -69,7 +70,10 @@ export function addSignIn(app: FastifyInstance, signIn: SignIn): void {
     requireOwnPage(signIn, request);
     const text = tokenOfCookie(signIn, request);
     if (text !== undefined) await endSession(signIn.platform, text);
-    return answer(reply.header("set-cookie", cookie(request, { value: "", ms: 0 })), 204);
+    return answer(
+      reply.header("set-cookie", writeCookie(place, { value: "", ms: 0, isSecure: isSecureOrigin(request) })),
+      204,
+    );
   });
 }
 
@@ -145,46 +149,27 @@ export function refusedSignIn({ limiter }: SignIn, { clientAddress }: FastifyReq
   return limiter.count("refusedPerMinute", addressKey(clientAddress)).refused ?? new Refused("unauthorized", { error });
 }
 
-/** Answers with a token's text, and keeps it for this browser: a person's session for as long as it may stay unused. */
+/** Answers with a token's text, and keeps it for this browser. */
 export function startSession(
   signIn: SignIn,
   request: FastifyRequest,
   reply: FastifyReply,
   token: string,
 ): FastifyReply {
-  const ms = token.startsWith("berth_s_") ? sessionIdleMs : tokenSessionMs;
-  const sealed = signIn.vault.seal(sealedFor, cookieName, JSON.stringify({ token, until: Date.now() + ms }));
-  const value = sealed.toString("base64url");
-  return answer(reply.header("set-cookie", cookie(request, { value, ms })), 200, { token });
+  const kept = sessionCookie(signIn, token, isSecureOrigin(request));
+  return answer(reply.header("set-cookie", kept), 200, { token });
 }
 
-const cookieName = "berth_session";
-const sealedFor = "dashboard";
 const tokenSessionMs = 12 * 3_600_000;
 
-// Browsers accept a cookie with this prefix, which needs HTTPS and the path `/`, from this host alone. Otherwise an application below the
-// same domain could plant a cookie of its owner's session, in which a visitor of the dashboard would then work.
-const secureName = `__Host-${cookieName}`;
+const place = { name: "berth_session", path: "/session", sameSite: "Strict" } as const;
 
-interface Cookie {
-  readonly value: string;
-  readonly ms: number;
-}
+const isSecureOrigin = ({ headers }: FastifyRequest) => headers.origin?.startsWith("https:") === true;
 
-function cookie({ headers }: FastifyRequest, { value, ms }: Cookie): string {
-  const isSecure = headers.origin?.startsWith("https:") === true;
-  const place = isSecure ? `${secureName}=${value}; Path=/` : `${cookieName}=${value}; Path=/session`;
-  return `${place}; Max-Age=${ms / 1000}; HttpOnly; SameSite=Strict${isSecure ? "; Secure" : ""}`;
-}
-
-/** Returns the names that this request's cookie may have. Over HTTPS that is only the name that no other host can set. */
-function namesOfCookie({ controlUrl }: Pick<SignIn, "controlUrl">, { headers }: FastifyRequest): readonly string[] {
-  const own = [headers.origin ?? "", controlUrl()]
-    .map((url) => URL.parse(url))
-    .find((url) => url?.host === headers.host);
-  // Behind a proxy with another hostname, a request without `Origin` does not show whether the browser used HTTPS.
-  if (!own) return [secureName, cookieName];
-  return [own.protocol === "https:" ? secureName : cookieName];
+/** Returns the cookie that keeps a token's text for a browser: a person's session for as long as it may stay unused. */
+export function sessionCookie({ vault }: Pick<SignIn, "vault">, token: string, isSecure: boolean): string {
+  const ms = token.startsWith("berth_s_") ? sessionIdleMs : tokenSessionMs;
+  return writeCookie(place, { value: sealCookie(vault, place.name, { content: { token }, ms }), ms, isSecure });
 }
 
 /** Returns the token that this browser is signed in with; it may have ended. */
@@ -192,18 +177,10 @@ export function tokenOfCookie(
   signIn: Pick<SignIn, "vault" | "controlUrl">,
   request: FastifyRequest,
 ): string | undefined {
-  const values = namesOfCookie(signIn, request).map(
-    (name) => new RegExp(`(?:^|; *)${name}=([\\w-]+)`).exec(request.headers.cookie ?? "")?.[1],
-  );
-  const value = values.find((each) => each !== undefined);
-  if (value === undefined) return undefined;
-  try {
-    const opened = signIn.vault.open(sealedFor, cookieName, Buffer.from(value, "base64url"));
-    const { token, until } = JSON.parse(opened) as { readonly token: string; readonly until: number };
-    return until > Date.now() ? token : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = readCookie(place, request, signIn.controlUrl());
+  return value === undefined
+    ? undefined
+    : openCookie<{ readonly token: string }>(signIn.vault, place.name, value)?.token;
 }
 
 /** Refuses requests from other pages: a page of another origin can't set this header, and browsers report the origin truthfully. */

@@ -14,6 +14,7 @@ export type IdPrefix =
   | "per"
   | "ses"
   | "inv"
+  | "idn"
   | "key"
   | "org"
   | "apr"

@@ -35,6 +35,7 @@ const sealedColumns = [
     keys: ["org_id", "host"],
     name: (row: SealedRow) => `registry:${String(row["host"])}`,
   },
+  { table: "provider", column: "sealed_secret", project: "id", keys: ["id"], name: () => "provider_secret" },
   {
     table: "certificate",
     column: "sealed_key",

@@ -481,6 +481,15 @@ export interface Tables {
     sealed_answer: Buffer | null;
     expires_at: Timestamp;
   };
+  identity: {
+    id: string;
+    person_id: string;
+    issuer: string;
+    subject: string;
+    label: string;
+    created_at: Generated<Timestamp>;
+    last_used_at: Generated<Timestamp>;
+  };
   image_pruning: {
     id: string;
     org_id: string;
@@ -596,6 +605,8 @@ export interface Tables {
     rp_id: string;
     created_at: Generated<Timestamp>;
     last_used_at: Timestamp | null;
+    id: Generated<string>;
+    name: Generated<string>;
   };
   person: {
     id: string;
@@ -766,6 +777,16 @@ export interface Tables {
     size_bytes: number;
     updated_at: Generated<Timestamp>;
   };
+  provider: {
+    id: string;
+    kind: "oidc" | "github";
+    name: string;
+    issuer: string;
+    client_id: string;
+    sealed_secret: Buffer;
+    created_at: Generated<Timestamp>;
+    updated_at: Generated<Timestamp>;
+  };
   registry: {
     org_id: string;
     host: string;
@@ -874,13 +895,14 @@ export interface Tables {
     person_id: string;
     token_id: string;
     hash: Buffer;
-    method: "passkey" | "invitation" | "switch";
+    method: "passkey" | "invitation" | "switch" | "provider" | "link";
     user_agent: string;
     address: string;
     created_at: Generated<Timestamp>;
     last_used_at: Generated<Timestamp>;
     expires_at: Timestamp;
     ended_at: Timestamp | null;
+    fresh_at: Timestamp | null;
   };
   ssh_key: {
     id: string;

@@ -8,13 +8,18 @@ import type { Json, Subject } from "./subject.ts";
 /** Joins as Ada by an invitation's link, as the dashboard does; returns the session's token. */
 async function joinBy({ platform, secrets }: Subject, url: string): Promise<string> {
   const { origin, hash } = new URL(url);
-  const headers = { "content-type": "application/json", origin, "x-berth-dashboard": "1" };
-  const post = async (more: object): Promise<Json> => {
+  let cookie = "";
+  const post = async (path: string, more: object): Promise<Json> => {
+    const headers = { "content-type": "application/json", origin, "x-berth-dashboard": "1", cookie };
     const body = JSON.stringify({ code: hash.slice(1), name: "Ada", ...more });
-    return (await fetch(`${platform.api}/session/join`, { method: "POST", headers, body })).json();
+    const answer = await fetch(`${platform.api}/session/${path}`, { method: "POST", headers, body });
+    cookie = answer.headers.get("set-cookie")?.split(";")[0] ?? cookie;
+    return answer.json();
   };
-  const { options } = await post({});
-  const { token } = await post({ passkey: softAuthenticator(origin).create(options) });
+  const { options } = await post("join", {});
+  const { token } = await post("join", { passkey: softAuthenticator(origin).create(options) });
+  const second = await post("add-passkey", {});
+  await post("add-passkey", { passkey: softAuthenticator(origin).create(second.options) });
   secrets.add(token);
   return token;
 }
@@ -66,11 +71,38 @@ export function accessRows(subject: () => Subject): void {
     assert.equal((await subject().expect(200, "GET", "/v1/me/sessions", { as: ada })).body.sessions.length, 1);
     assert.deepEqual((await subject().expect(200, "GET", "/v1/me/sessions")).body.sessions, []);
     assert.equal((await subject().expect(409, "POST", "/v1/me/sessions/end")).body.code, "conflict");
+    await subject().expect(204, "PATCH", "/v1/me", { as: ada, body: { name: "Ada L." } });
+    const { passkeys } = (await subject().expect(200, "GET", "/v1/me/passkeys", { as: ada })).body;
+    const [first, second] = passkeys.map(({ id: own }: Json) => `/v1/me/passkeys/${own}`);
+    await subject().expect(204, "PATCH", first, { as: ada, body: { name: "Phone" } });
+    await subject().expect(204, "DELETE", first, { as: ada });
+    await subject().expect(409, "DELETE", second, { as: ada });
+    assert.deepEqual((await subject().expect(200, "GET", "/v1/me/identities", { as: ada })).body.identities, []);
+    await subject().expect(409, "DELETE", "/v1/me/identities/none");
     await subject().expect(204, "POST", "/v1/me/sessions/end", { as: ada });
     await subject().expect(401, "GET", "/v1/me", { as: ada });
     await subject().expect(204, "DELETE", `/v1/members/${id}`);
     const other = await subject().expect(201, "POST", "/v1/invites", { body: {} });
     await subject().expect(204, "DELETE", `/v1/invites/${other.body.id}`);
+  });
+
+  it("PUT, GET and DELETE identity providers", async () => {
+    const body = { kind: "github", name: "GitHub", client_id: "id", client_secret: "s3cret-of-berth" };
+    subject().secrets.add(body.client_secret);
+    const { body: set } = await subject().expect(200, "PUT", "/v1/platform/providers/hub", { as: "operator", body });
+    assert.deepEqual(
+      [set.issuer, set.callback_url.endsWith("/session/oidc/hub/callback")],
+      ["https://github.com", true],
+    );
+    await subject().expect(403, "PUT", "/v1/platform/providers/hub", { body });
+    const wrong = { ...body, kind: "oidc", issuer: "https://login.microsoftonline.com/common/v2.0" };
+    await subject().expect(400, "PUT", "/v1/platform/providers/entra", { as: "operator", body: wrong });
+    const { providers } = (await subject().expect(200, "GET", "/v1/platform/providers", { as: "operator" })).body;
+    assert.deepEqual(
+      providers.map(({ id }: Json) => id),
+      ["hub"],
+    );
+    await subject().expect(204, "DELETE", "/v1/platform/providers/hub", { as: "operator" });
   });
 
   it("GET me, overview and activity", async () => {

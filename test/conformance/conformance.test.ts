@@ -39,7 +39,15 @@ describe("the specification", () => {
       // A move needs a second runtime; test/e2e/docker.test.ts moves a project there and back.
       // Only a swarm can add and drain machines; test/e2e/swarm.test.ts covers that.
       // Upgrades need an installed release; test/e2e/upgrade.test.ts has one.
-      ["platform.upgrade", "platform.move", "platform.join", "platform.drain", "platform.dismiss"],
+      // An account at a provider needs one; src/http/provider-sign-in.test.ts has issuers.
+      [
+        "me.unlink_identity",
+        "platform.upgrade",
+        "platform.move",
+        "platform.join",
+        "platform.drain",
+        "platform.dismiss",
+      ],
     );
   });
 });

@@ -10,10 +10,36 @@ const all = { names: null, scope: "tokens:read", method: "GET", allowed: 200 } a
 
 const me = { access: "member", names: null, scope: null, path: () => "/v1/me/sessions" } as const;
 
+const ownPasskey = { ...me, path: () => "/v1/me/passkeys/pky_none" } as const;
+const operator = { access: "operator", names: null, scope: "orgs:write" } as const;
+
 /** The permissions of the rows about people. */
 export const peoplePermissions: Readonly<Record<string, Permission>> = {
   "me.sessions": { ...me, method: "GET", allowed: 200 },
   "me.end_sessions": { ...me, method: "POST", path: () => "/v1/me/sessions/end", allowed: 409 },
+  "me.update": { ...me, method: "PATCH", path: () => "/v1/me", body: () => ({ name: "Ada" }), allowed: 409 },
+  "me.passkeys": { ...me, method: "GET", path: () => "/v1/me/passkeys", allowed: 200 },
+  "me.rename_passkey": { ...ownPasskey, method: "PATCH", body: () => ({ name: "Phone" }), allowed: 409 },
+  "me.delete_passkey": { ...ownPasskey, approval: true, method: "DELETE", allowed: 409 },
+  "me.identities": { ...me, method: "GET", path: () => "/v1/me/identities", allowed: 200 },
+  "me.unlink_identity": {
+    ...{ ...me, approval: true, method: "DELETE", path: () => "/v1/me/identities/idn_none" },
+    allowed: 409,
+  },
+  "providers.list": {
+    ...operator,
+    scope: "orgs:read",
+    method: "GET",
+    path: () => "/v1/platform/providers",
+    allowed: 200,
+  },
+  "providers.set": {
+    ...{ ...operator, approval: true, method: "PUT", path: () => "/v1/platform/providers/hub", allowed: 200 },
+    body: () => ({ kind: "github", name: "GitHub", client_id: "id", client_secret: "secret" }),
+  },
+  "providers.delete": {
+    ...{ ...operator, approval: true, method: "DELETE", path: () => "/v1/platform/providers/none", allowed: 404 },
+  },
   "people.list": { ...all, access: "member", path: () => "/v1/members" },
   "people.update": { ...ofMember, approval: true, method: "PATCH", body: () => ({ role: "owner" }), allowed: 200 },
   "people.remove": { ...ofMember, approval: true, method: "DELETE", allowed: 204 },

@@ -33,7 +33,21 @@ export interface Permission {
 
 /** The rows that tokens limited to projects may call, although their paths name no project, build or backup. */
 export const openToLimited: readonly string[] = [
-  ...["me.get", "me.sessions", "me.end_sessions", "projects.list", "overview.get", "activity.list", "activity.changes"],
+  ...[
+    "me.get",
+    "me.sessions",
+    "me.update",
+    "me.passkeys",
+    "me.rename_passkey",
+    "me.delete_passkey",
+    "me.identities",
+    "me.unlink_identity",
+    "me.end_sessions",
+    "projects.list",
+    "overview.get",
+    "activity.list",
+    "activity.changes",
+  ],
   ...["approvals.list", "approvals.get", "approvals.withdraw", "tokens.create", "ssh-keys.create"],
 ];
 

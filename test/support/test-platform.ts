@@ -112,6 +112,7 @@ async function createPlatform(
       notifiers: [],
       mailTo: null,
       storages: storagesDouble(),
+      outgoingHttp: { send: async () => ({ outcome: "failed", reason: "not in this test" }) },
       ...ports,
     },
     domains: testDomains,

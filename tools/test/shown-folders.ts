@@ -100,6 +100,8 @@ export const shownFolders: Readonly<Record<string, readonly string[]>> = {
     "src/features/people/",
     "src/http/passkeys",
     "src/http/person-sign-in",
+    "src/http/provider-sign-in",
+    "src/features/providers/",
   ],
   "test/e2e/database.test.ts": [
     "src/postgres/",

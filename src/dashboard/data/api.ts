@@ -7,9 +7,11 @@ import {
 } from "@tanstack/react-query";
 import { createContext, use } from "react";
 import type { z } from "zod";
+import { ApiError } from "../../contract/client.ts";
 import type { Answer, AnyInput, CallInput, Client } from "../../contract/client.ts";
 import type { dryRun } from "../../contract/dry-run.ts";
 import { route, type RouteName } from "../../contract/routes.ts";
+import { provePresence } from "./session.ts";
 
 /** The client of the signed-in user. */
 export const ClientContext = createContext<Client | null>(null);
@@ -53,9 +55,17 @@ export function useAction<N extends RouteName>(name: N): UseMutationResult<Answe
   const client = useClient();
   const queries = useQueryClient();
   return useMutation<Answer<N>, Error, CallInput<N>>({
-    mutationFn: (input) => call(client, name, input),
+    mutationFn: (input) =>
+      call(client, name, input).catch((error: Error) => afterProof(error, () => call(client, name, input))),
     onSuccess: () => queries.invalidateQueries(),
   });
+}
+
+/** Asks for the passkey if that is what was missing, and then calls again; what the user typed stays. */
+async function afterProof<T>(error: Error, again: () => Promise<T>): Promise<T> {
+  if (!(error instanceof ApiError) || error.code !== "fresh_sign_in_required") throw error;
+  await provePresence().catch(() => Promise.reject(error));
+  return again();
 }
 
 /** The response of a change's dry run: what the change would do. */

@@ -58,6 +58,59 @@ export async function signInByPasskey(): Promise<Session> {
   return sessionOf((await ask<SignInAnswer>("passkey", { passkey: passkey as PublicKeyCredential })).token);
 }
 
+/** Proves with a passkey that the person who is signed in is there. */
+export async function provePresence(): Promise<void> {
+  const { options, unavailable } = await ask<PasskeyAnswer>("prove", {});
+  if (options === undefined) throw new Error(unavailable ?? noPasskey);
+  const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options as PublicKeyCredentialRequestOptionsJSON);
+  const passkey = await navigator.credentials.get({ publicKey });
+  await ask("prove", { passkey: passkey as PublicKeyCredential });
+}
+
+/** Gives the person who is signed in another passkey, after a proof that they are there if the last one is old. */
+export async function addPasskey(name: string): Promise<void> {
+  const first = await ask<PasskeyAnswer>("add-passkey", { name }).catch(async (error: Error) => {
+    if ((error as Refusal).code !== "fresh_sign_in_required") throw error;
+    await provePresence();
+    return ask<PasskeyAnswer>("add-passkey", { name });
+  });
+  await ask("add-passkey", { name, passkey: await createPasskey(first) });
+}
+
+async function createPasskey({ options }: PasskeyAnswer): Promise<PublicKeyCredential> {
+  const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options as PublicKeyCredentialCreationOptionsJSON);
+  const passkey = await navigator.credentials.create({ publicKey }).catch(() => null);
+  if (passkey === null) throw new Error("No passkey was created. Try again.");
+  return passkey as PublicKeyCredential;
+}
+
+/** An identity provider with which people sign in. */
+export interface OfferedProvider {
+  readonly id: string;
+  readonly name: string;
+}
+
+export async function offeredProviders(): Promise<readonly OfferedProvider[]> {
+  return (await ask<{ readonly providers: readonly OfferedProvider[] }>("ways", {})).providers;
+}
+
+/** What a person wants at a provider. */
+export type ProviderWish =
+  | { readonly to: "sign-in"; readonly next?: string }
+  | { readonly to: "join"; readonly code: string }
+  | { readonly to: "link" | "prove" };
+
+/** Leaves for a provider's page, which sends the browser back. */
+export async function goToProvider(id: string, wish: ProviderWish): Promise<void> {
+  const start = () => ask<{ readonly url: string }>(`oidc/${id}`, wish);
+  const { url } = await start().catch(async (error: Error) => {
+    if ((error as Refusal).code !== "fresh_sign_in_required") throw error;
+    await provePresence();
+    return start();
+  });
+  location.assign(url);
+}
+
 const noPasskey = "No passkey was used. Try again, or sign in another way.";
 
 interface PasskeyAnswer {
@@ -74,6 +127,7 @@ export interface Invitation {
   /** Who is signed in here and can join without another passkey. */
   readonly present: string | null;
   readonly passkeys_unavailable: string | null;
+  readonly providers: readonly OfferedProvider[];
 }
 
 export async function readInvitation(code: string): Promise<Invitation> {
@@ -84,11 +138,8 @@ export async function readInvitation(code: string): Promise<Invitation> {
 export async function join(code: string, name?: string): Promise<Session> {
   const first = await ask<PasskeyAnswer & Partial<SignInAnswer>>("join", { code, ...(name && { name }) });
   if (first.token !== undefined) return sessionOf(first.token);
-  const options = first.options as PublicKeyCredentialCreationOptionsJSON;
-  const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options);
-  const passkey = await navigator.credentials.create({ publicKey }).catch(() => null);
-  if (passkey === null) throw new Error("No passkey was created. Try again.");
-  return sessionOf((await ask<SignInAnswer>("join", { code, name, passkey: passkey as PublicKeyCredential })).token);
+  const passkey = await createPasskey(first);
+  return sessionOf((await ask<SignInAnswer>("join", { code, name, passkey })).token);
 }
 
 /** Works in another of the person's organizations from now on. */
@@ -100,9 +151,18 @@ export async function switchOrganization(organization: string): Promise<void> {
 async function ask<T>(path: string, body: object): Promise<T> {
   const asked = { method: "POST", headers, body: JSON.stringify(body) };
   const response = await fetch(`/session/${path}`, asked).catch(unreachable);
-  const answer = (await response.json().catch(() => ({}))) as T & { readonly error?: string };
-  if (!response.ok) throw new Error(answer.error ?? "Signing in did not work.");
+  const answer = (await response.json().catch(() => ({}))) as T & { readonly error?: string; readonly code?: string };
+  if (!response.ok) throw new Refusal(answer.error ?? "Signing in did not work.", answer.code);
   return answer;
+}
+
+/** The message is a sentence for the user. */
+class Refusal extends Error {
+  readonly code: string | undefined;
+  constructor(message: string, code: string | undefined) {
+    super(message);
+    this.code = code;
+  }
 }
 
 /** Whether another site may have opened this page. Browsers tell the server (`Sec-Fetch-Site`) over HTTPS and on this machine. */

@@ -161,6 +161,22 @@ const words: { readonly [N in AskedFor]: Words } = {
     order: (asked) => `Revoke the invitation ${called(asked)}`,
     effect: () => "Its link no longer works. Whoever has joined stays.",
   },
+  "me.delete_passkey": {
+    order: () => "Delete a passkey",
+    effect: () => "Its person no longer signs in with it.",
+  },
+  "me.unlink_identity": {
+    order: () => "Unlink an account of an identity provider",
+    effect: () => "Its person no longer signs in with it.",
+  },
+  "providers.set": {
+    order: ({ target, detail }) => `Let people sign in with ${text(detail["issuer"])} (${target})`,
+    effect: () => "The operator of this issuer can sign in as everybody who has an account with it.",
+  },
+  "providers.delete": {
+    order: ({ target }) => `Remove the identity provider ${target}`,
+    effect: () => "People who have no other way to sign in need an invitation or the operator's help. Sessions go on.",
+  },
   "ssh-keys.delete": {
     order: (asked) => `Remove the SSH key ${called(asked)}`,
     effect: () => "It stops working at once.",

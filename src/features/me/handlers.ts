@@ -1,5 +1,14 @@
-import { Refused, type Handlers } from "../context.ts";
-import { describePerson, endSessionsOf, sessionsOf } from "../people/people.ts";
+import { Refused, type Context, type Handlers } from "../context.ts";
+import {
+  describePerson,
+  endSessionsOf,
+  identitiesOf,
+  passkeysOf,
+  removeWay,
+  renamePasskey,
+  renamePerson,
+  sessionsOf,
+} from "../people/people.ts";
 import { findToken } from "../tokens/tokens.ts";
 
 export const me: Handlers<"me"> = {
@@ -27,6 +36,35 @@ export const me: Handlers<"me"> = {
     };
   },
 
+  async update(ctx, { body: { name } }) {
+    await renamePerson(ctx.tx, personOf(ctx), name);
+    await ctx.platform.wakeups.send(ctx.tx, "tokens");
+    ctx.note({ target: name, detail: { before: ctx.caller.token_name } });
+    return undefined;
+  },
+
+  async passkeys({ tx, caller, platform }) {
+    return { passkeys: caller.person_id === null ? [] : await passkeysOf(tx, caller.person_id, hostOf(platform)) };
+  },
+
+  async rename_passkey(ctx, { params: { id }, body: { name } }) {
+    if (!(await renamePasskey(ctx.tx, personOf(ctx), { id, name }))) return ctx.fail("not_found");
+    ctx.note({ target: ctx.caller.token_name, resource: id, detail: { name } });
+    return undefined;
+  },
+
+  async delete_passkey(ctx, { params }) {
+    return removeOwnWay(ctx, params.id);
+  },
+
+  async identities({ tx, caller }) {
+    return { identities: caller.person_id === null ? [] : await identitiesOf(tx, caller.person_id) };
+  },
+
+  async unlink_identity(ctx, { params }) {
+    return removeOwnWay(ctx, params.id);
+  },
+
   async sessions({ tx, caller }) {
     return { sessions: caller.person_id === null ? [] : await sessionsOf(tx, caller.person_id) };
   },
@@ -39,3 +77,29 @@ export const me: Handlers<"me"> = {
     return undefined;
   },
 };
+
+type Changing =
+  | Context<"me.update">
+  | Context<"me.rename_passkey">
+  | Context<"me.delete_passkey">
+  | Context<"me.unlink_identity">;
+
+/** Returns whose session it is; refuses tokens. */
+function personOf({ caller, fail }: Changing): string {
+  if (caller.person_id !== null && caller.session_id !== null) return caller.person_id;
+  return fail("conflict", { error: "This token is no person's session.", hint: "Sign in to the dashboard." });
+}
+
+const hostOf = ({ addresses }: Changing["platform"]) => new URL(addresses.controlUrl).hostname;
+
+async function removeOwnWay(ctx: Context<"me.delete_passkey"> | Context<"me.unlink_identity">, id: string) {
+  const removed = await removeWay(ctx.tx, { person_id: personOf(ctx), host: hostOf(ctx.platform) }, id);
+  if (removed === "last")
+    return ctx.fail("conflict", {
+      error: "This is your last way to sign in.",
+      hint: "Add a passkey or another account first.",
+    });
+  if (!removed) return ctx.fail("not_found");
+  ctx.note({ target: ctx.caller.token_name, resource: id });
+  return undefined;
+}

@@ -9,10 +9,27 @@ import { recordActivity } from "../activity/activity.ts";
 import { Refused } from "../refused.ts";
 import { hashOf, isSessionText, newTokenText } from "../tokens/tokens.ts";
 import * as queries from "./queries.ts";
+import { linkIdentity, personOfIdentity, sessionWithText, type NewIdentity } from "./sign-in-ways.ts";
 import { idleMs, sessionMs } from "./rules.ts";
 
 export { selectPasskey, touchPasskey, useChallenge, type NewPasskey } from "./queries.ts";
-export { idleMs as sessionIdleMs } from "./rules.ts";
+export { idleMs as sessionIdleMs, isRecent } from "./rules.ts";
+export {
+  addIdentity,
+  addPasskey,
+  identitiesOf,
+  passkeysOf,
+  personOfIdentity,
+  refreshSession,
+  removeWay,
+  renamePasskey,
+  renamePerson,
+  requireMayAddWay,
+  sessionById,
+  sessionWithText,
+  type NewIdentity,
+  type Session,
+} from "./sign-in-ways.ts";
 
 /** Where a person signs in. */
 export interface Browser {
@@ -55,6 +72,8 @@ export interface Joining {
   /** The person who is signed in and joins another organization, or a new one with this name. */
   readonly person: { readonly id: string } | { readonly name: string };
   readonly passkey: Omit<queries.NewPasskey, "person_id"> | null;
+  /** With which the person signed in at a provider; it is linked to a new person. */
+  readonly identity?: NewIdentity;
   readonly browser: Browser;
 }
 
@@ -64,7 +83,7 @@ export async function join({ db, wakeups }: People, code: string, joining: Joini
     const found = await queries.inviteByHash(tx, linkHash(code));
     if (found === undefined) throw new Refused("unauthorized", { error: usedInvite });
     await queries.lockPeople(tx, found.org_id);
-    const person_id = await personWho(tx, joining.person, found.email);
+    const person_id = await personWho(tx, joining, found.email);
     if (!(await queries.useInvite(tx, found.id, person_id))) throw new Refused("unauthorized", { error: usedInvite });
     if ((await queries.listMembers(tx, found.org_id)).length >= limits.members_per_organization)
       throw new Refused("conflict", {
@@ -88,16 +107,20 @@ export async function join({ db, wakeups }: People, code: string, joining: Joini
       ...{ action: "member.joined", target: name, detail: { role, invited_by: found.invited_by } },
     });
     await wakeups.send(tx, "tokens", token_id);
-    return begin(tx, { person_id, token_id, method: "invitation", browser: joining.browser });
+    const fresh_at = joining.passkey === null ? null : new Date();
+    return begin(tx, { person_id, token_id, method: "invitation", fresh_at, browser: joining.browser });
   });
 }
 
 const usedInvite = "The invitation was used, revoked or has expired. Ask for another one.";
 
-async function personWho(tx: Tx, person: Joining["person"], email: string | null): Promise<string> {
+async function personWho(tx: Tx, { person, identity }: Joining, email: string | null): Promise<string> {
   if ("id" in person) return person.id;
+  const known = identity && (await personOfIdentity(tx, identity));
+  if (known !== undefined) return known;
   const id = newId("per");
-  await queries.insertPerson(tx, { id, name: person.name, email });
+  await queries.insertPerson(tx, { id, name: person.name, email: email ?? identity?.email ?? null });
+  if (identity !== undefined) await linkIdentity(tx, id, identity);
   return id;
 }
 
@@ -105,6 +128,7 @@ interface Beginning {
   readonly person_id: string;
   readonly token_id: string;
   readonly method: queries.NewSession["method"];
+  readonly fresh_at: Date | null;
   readonly browser: Browser;
 }
 
@@ -122,27 +146,37 @@ async function begin(tx: Tx, { browser, ...session }: Beginning): Promise<string
 }
 
 /** Signs a person in to the organization that they used last; returns the session's text. */
-export async function beginSession({ db }: Pick<People, "db">, personId: string, browser: Browser): Promise<string> {
+export async function beginSession(
+  { db }: Pick<People, "db">,
+  personId: string,
+  how: Pick<Beginning, "method" | "fresh_at" | "browser">,
+): Promise<string> {
   const [latest] = await queries.membershipsOf(db, personId);
   if (latest === undefined)
     throw new Refused("unauthorized", {
       error: "You are in no organization any more. Ask an owner for an invitation.",
     });
-  const session = { person_id: personId, token_id: latest.id, method: "passkey", browser } as const;
+  const session = { ...how, person_id: personId, token_id: latest.id };
   return db.transaction().execute((tx) => begin(tx, session));
 }
 
 /** Ends this session and begins one in another of the person's organizations; undefined if it is none of theirs. */
 export async function switchOrganization(people: People, text: string, orgSlug: string, browser: Browser) {
   const { db } = people;
-  const session = await keepSession(db, text);
+  const session = await sessionWithText(db, text);
   if (session === undefined) return undefined;
-  const { person_id } = session;
+  const { person_id, fresh_at } = session;
   const wanted = (await queries.membershipsOf(db, person_id)).find(({ slug }) => slug === orgSlug);
   if (wanted === undefined) return undefined;
-  const next = await db
-    .transaction()
-    .execute((tx) => begin(tx, { person_id, token_id: wanted.id, method: "switch", browser }));
+  const next = await db.transaction().execute((tx) =>
+    begin(tx, {
+      person_id,
+      token_id: wanted.id,
+      method: "switch",
+      fresh_at: fresh_at === null ? null : new Date(fresh_at),
+      browser,
+    }),
+  );
   await endSession(people, text);
   return next;
 }

@@ -20,7 +20,7 @@ const members = (db: Db | Tx, orgId: string) =>
       "api_token.project_ids",
       "api_token.last_used_at",
       "api_token.created_at",
-      sql<boolean>`exists (select from passkey where passkey.person_id = person.id)`.as("has_passkey"),
+      sql<boolean>`can_sign_in(person.id)`.as("can_sign_in"),
       projectsOf("api_token"),
     ])
     .where("api_token.org_id", "=", orgId)
@@ -208,6 +208,8 @@ export interface NewPasskey extends Columns<
   "credential_id" | "person_id" | "public_key" | "counter" | "rp_id"
 > {
   readonly transports: readonly string[];
+  /** Default: Passkey. */
+  readonly name?: string;
 }
 
 /** Inserts a passkey; returns false when it is known already. */
@@ -251,7 +253,9 @@ export interface NewSession extends Columns<
   "session",
   "id" | "person_id" | "token_id" | "hash" | "user_agent" | "address"
 > {
-  readonly method: "passkey" | "invitation" | "switch";
+  readonly method: "passkey" | "invitation" | "switch" | "provider" | "link";
+  /** When the person last proved to be there. */
+  readonly fresh_at: Date | null;
   readonly created_at: Date;
   readonly expires_at: Date;
 }

@@ -11,6 +11,14 @@ export const idleMs = 7 * dayMs;
 /** … and this long after its start. */
 export const sessionMs = 30 * dayMs;
 
+/** How long a proof that the person is there counts. */
+const freshMs = 10 * 60_000;
+
+/** Returns whether this moment is recent enough for what needs a fresh proof. */
+export function isRecent(at: Date | string | null): boolean {
+  return at !== null && new Date(at).getTime() > Date.now() - freshMs;
+}
+
 /** The least rights that a token granted and that its creator still has. */
 export interface Narrowed {
   readonly role: Role;

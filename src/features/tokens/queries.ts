@@ -59,19 +59,25 @@ const callers = (db: Db | Tx) =>
     ])
     .where(isLive);
 
+const withoutSession = [sql<null>`null`.as("session_id"), sql<null>`null`.as("fresh_at")] as const;
+
 export async function selectCaller(db: Db | Tx, id: string) {
-  return callers(db).where("api_token.id", "=", id).where("organization.suspended_at", "is", null).executeTakeFirst();
+  return callers(db)
+    .select(withoutSession)
+    .where("api_token.id", "=", id)
+    .where("organization.suspended_at", "is", null)
+    .executeTakeFirst();
 }
 
 export async function selectTokenByHash(db: Db | Tx, hash: Buffer) {
-  return callers(db).where("api_token.hash", "=", hash).executeTakeFirst();
+  return callers(db).select(withoutSession).where("api_token.hash", "=", hash).executeTakeFirst();
 }
 
 /** Returns the membership of a live session. */
 export async function selectSessionByHash(db: Db | Tx, hash: Buffer) {
   return callers(db)
     .innerJoin("session", "session.token_id", "api_token.id")
-    .select("session.expires_at")
+    .select(["session.expires_at", "session.id as session_id", "session.fresh_at"])
     .where("session.hash", "=", hash)
     .where("session.ended_at", "is", null)
     .where(sql<boolean>`session.expires_at > now()`)
@@ -144,9 +150,7 @@ export async function lockKeepsOwner(tx: Tx, orgId: string, id: string): Promise
     .where("project_ids", "is", null)
     .where("approval_mode", "=", false)
     .where(sql<boolean>`scopes @> ${scopesOf("owner")}::text[]`)
-    .where(
-      sql<boolean>`(kind = 'token' or kind = 'member' and exists (select from passkey where person_id = api_token.person_id))`,
-    )
+    .where(sql<boolean>`(kind = 'token' or kind = 'member' and can_sign_in(api_token.person_id))`)
     .where(isLive)
     .limit(1)
     .executeTakeFirst();

@@ -7,7 +7,9 @@ import { ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { Tag } from "../../ui/status.tsx";
+import { Rename } from "./rename.tsx";
 import { Sessions } from "./sessions.tsx";
+import { Ways } from "./ways.tsx";
 import { Ago, Fact, Mono, Plain } from "../../ui/text.tsx";
 import { Skeleton, View } from "../../ui/view.tsx";
 
@@ -34,13 +36,18 @@ export function AccountPage() {
           </Fact>
         ) : (
           <Fact label="Name">
-            <Plain>{person.name}</Plain>
+            <Rename name={person.name} />
           </Fact>
         )}
         <Fact label="Role">{isOperator ? "operator, owner of its own organization" : role}</Fact>
         <Fact label="Expires">{token.expires_at === null ? "never" : <Ago at={token.expires_at} />}</Fact>
       </dl>
-      {person !== null && <Sessions />}
+      {person !== null && (
+        <>
+          <Ways />
+          <Sessions />
+        </>
+      )}
       <Usage />
       <Limits />
       <Section

@@ -7,6 +7,7 @@ import { TextField } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { Plain } from "../../ui/text.tsx";
+import { ByProvider } from "./by-provider.tsx";
 import { Entrance } from "./entrance.tsx";
 
 /** Joins an organization by an invitation's link: a name and a passkey, or one click for a person who is signed in. */
@@ -34,7 +35,15 @@ export function JoinPage({ onSignedIn }: { readonly onSignedIn: (client: Client)
         <Problem error={problem} />
       </Entrance>
     );
-  const { organization, invited_by: by, role, projects, present, passkeys_unavailable: without } = invitation;
+  const {
+    organization,
+    invited_by: by,
+    role,
+    projects,
+    present,
+    passkeys_unavailable: without,
+    providers,
+  } = invitation;
   return (
     <Entrance title={`Join ${organization}`}>
       <p className="mb-5 text-sm text-muted">
@@ -68,7 +77,12 @@ export function JoinPage({ onSignedIn }: { readonly onSignedIn: (client: Client)
           required
         />
       </Form>
-      {without !== null && (
+      {providers.length > 0 && (
+        <div className="mt-6 flex flex-col gap-3 border-t border-line pt-6 [&>button]:w-full">
+          <ByProvider providers={providers} wish={{ to: "join", code }} verb="Join with" />
+        </div>
+      )}
+      {without !== null && providers.length === 0 && (
         <p className="mt-4 text-sm text-muted">
           Without a passkey you cannot sign in again once this session ends; an owner can then invite you anew.
         </p>

@@ -3,9 +3,11 @@ import type { Client } from "../../../contract/client.ts";
 import {
   hasPasskeys,
   isOpenedElsewhere,
+  offeredProviders,
   signIn,
   signInByPasskey,
   type Credential,
+  type OfferedProvider,
   type SignInQuestion,
 } from "../../data/session.ts";
 import { textOf } from "../../data/text-of.ts";
@@ -14,6 +16,7 @@ import { Command } from "../../ui/copy.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Problem } from "../../ui/problem.tsx";
+import { ByProvider } from "./by-provider.tsx";
 import { Entrance } from "./entrance.tsx";
 
 /** Signs in by a one-time link, without any input unless the platform asks a question, else with a passkey or a token. */
@@ -23,6 +26,8 @@ export function SignInPage({ onSignedIn }: { readonly onSignedIn: (client: Clien
   const [problem, setProblem] = useState<string>();
   const [question, setQuestion] = useState<SignInQuestion>();
   const [next] = useState(pageAfter);
+  const [providers, setProviders] = useState<readonly OfferedProvider[]>([]);
+  useEffect(() => void offeredProviders().then(setProviders, () => {}), []);
   const entered = (client: Client) => {
     if (next !== undefined) return location.assign(next);
     if (location.pathname === "/sign-in") history.replaceState(null, "", "/");
@@ -53,6 +58,15 @@ export function SignInPage({ onSignedIn }: { readonly onSignedIn: (client: Clien
   return (
     <Entrance title="Sign in to Berth">
       {hasPasskeys && <ByPasskey onSignedIn={entered} />}
+      {providers.length > 0 && (
+        <div className="mb-8 flex flex-col gap-3 border-b border-line pb-6 [&>button]:w-full">
+          <ByProvider
+            providers={providers}
+            wish={{ to: "sign-in", ...(next !== undefined && { next }) }}
+            verb="Sign in with"
+          />
+        </div>
+      )}
       <Form
         submit="Sign in"
         look={hasPasskeys ? "plain" : "primary"}
@@ -62,7 +76,7 @@ export function SignInPage({ onSignedIn }: { readonly onSignedIn: (client: Clien
       >
         <TextField
           name="token"
-          label="API token"
+          label="I have an API token"
           error={problem}
           hint="You stay signed in here for 12 hours; the browser's storage does not get the token."
           type="password"

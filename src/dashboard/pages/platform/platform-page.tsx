@@ -8,6 +8,7 @@ import { State, Tag } from "../../ui/status.tsx";
 import { Table } from "../../ui/table.tsx";
 import { Fact } from "../../ui/text.tsx";
 import { View } from "../../ui/view.tsx";
+import { Providers } from "../providers/providers.tsx";
 import { Machines } from "./machines.tsx";
 import { PlatformBackups, Upgrade } from "./upkeep.tsx";
 
@@ -29,6 +30,7 @@ export function PlatformPage() {
               <Machine key={machine.name} machine={machine} />
             ))}
             <PlatformBackups />
+            <Providers />
             <Troubled data={data} />
           </>
         )}

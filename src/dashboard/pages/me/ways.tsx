@@ -1,0 +1,207 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { Pencil, Plus } from "lucide-react";
+import { useEffect, useState } from "react";
+import type { Answer } from "../../../contract/client.ts";
+import { useCall } from "../../data/api.ts";
+import { useMe } from "../../data/me.ts";
+import { addPasskey, hasPasskeys, offeredProviders, type OfferedProvider } from "../../data/session.ts";
+import { textOf } from "../../data/text-of.ts";
+import { ActionDialog, ConfirmAction, FormDialog } from "../../ui/action-dialog.tsx";
+import { Button, IconButton, RemoveButton } from "../../ui/button.tsx";
+import { TextField } from "../../ui/field.tsx";
+import { List } from "../../ui/list.tsx";
+import { Section } from "../../ui/page.tsx";
+import { timeColumn } from "../../ui/table.tsx";
+import { Plain } from "../../ui/text.tsx";
+import { Empty } from "../../ui/view.tsx";
+import { ByProvider } from "./by-provider.tsx";
+
+type Passkey = Answer<"me.passkeys">["passkeys"][number];
+type Identity = Answer<"me.identities">["identities"][number];
+
+/** Shows how a person signs in: passkeys, and accounts at identity providers. */
+export function Ways() {
+  const [providers, setProviders] = useState<readonly OfferedProvider[]>([]);
+  useEffect(() => void offeredProviders().then(setProviders), []);
+  return (
+    <>
+      <Passkeys />
+      <Identities providers={providers} />
+    </>
+  );
+}
+
+function Passkeys() {
+  const passkeys = useCall("me.passkeys", {});
+  const [adding, setAdding] = useState(false);
+  const [naming, setNaming] = useState<Passkey>();
+  const [removing, setRemoving] = useState<Passkey>();
+  return (
+    <Section
+      title="Passkeys"
+      lead="Your computer or phone keeps each. Have two, so that a lost one does not lock you out."
+      actions={
+        <Button
+          icon={<Plus size={15} />}
+          why={hasPasskeys ? undefined : "Browsers offer passkeys over HTTPS and on localhost only."}
+          onClick={() => setAdding(true)}
+        >
+          Add a passkey
+        </Button>
+      }
+    >
+      <List
+        of={passkeys}
+        caption="Passkeys"
+        rows={(data) => data.passkeys}
+        keyOf={({ id }) => id}
+        empty={<Empty title="No passkeys yet">With one you sign in by a touch.</Empty>}
+        columns={[
+          {
+            head: "Passkey",
+            grow: true,
+            cell: ({ name, usable }) => (
+              <Plain>{usable ? name : `${name} (belongs to an earlier address of this platform)`}</Plain>
+            ),
+          },
+          timeColumn("Added", (row: Passkey) => row.created_at),
+          timeColumn("Last used", (row: Passkey) => row.last_used_at, { none: "never" }),
+          {
+            head: "",
+            end: true,
+            cell: (passkey) => (
+              <span className="inline-flex">
+                <IconButton label={`Name ${passkey.name}`} row="me.rename_passkey" onClick={() => setNaming(passkey)}>
+                  <Pencil size={15} />
+                </IconButton>
+                <RemoveButton
+                  row="me.delete_passkey"
+                  label={`Delete ${passkey.name}`}
+                  onClick={() => setRemoving(passkey)}
+                />
+              </span>
+            ),
+          },
+        ]}
+      />
+      {adding && <AddPasskey onClose={() => setAdding(false)} />}
+      {naming !== undefined && (
+        <ActionDialog
+          row="me.rename_passkey"
+          title="Name the passkey"
+          submit="Save"
+          input={(form) => ({ params: { id: naming.id }, body: { name: textOf(form, "name").trim() } })}
+          onClose={() => setNaming(undefined)}
+        >
+          <TextField name="name" label="Name" defaultValue={naming.name} maxLength={100} required />
+        </ActionDialog>
+      )}
+      {removing !== undefined && (
+        <ConfirmAction
+          row="me.delete_passkey"
+          title="Delete a passkey"
+          submit="Delete"
+          typed={removing.name}
+          input={{ params: { id: removing.id } }}
+          onClose={() => setRemoving(undefined)}
+        >
+          It no longer signs you in. Remove it on your computer or phone as well.
+        </ConfirmAction>
+      )}
+    </Section>
+  );
+}
+
+function AddPasskey({ onClose }: { readonly onClose: () => void }) {
+  const queries = useQueryClient();
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<Error | null>(null);
+  const add = async (name: string) => {
+    setBusy(true);
+    setProblem(null);
+    try {
+      await addPasskey(name);
+      onClose();
+      await queries.invalidateQueries();
+    } catch (error) {
+      setProblem(error as Error);
+      setBusy(false);
+    }
+  };
+  return (
+    <FormDialog
+      title="Add a passkey"
+      submit="Create it"
+      busy={busy}
+      error={problem}
+      onSubmit={(form) => void add(textOf(form, "name").trim())}
+      onClose={onClose}
+    >
+      <TextField
+        name="name"
+        label="Name"
+        hint="Of the computer, phone or key that keeps it."
+        maxLength={100}
+        required
+      />
+    </FormDialog>
+  );
+}
+
+function Identities({ providers }: { readonly providers: readonly OfferedProvider[] }) {
+  const identities = useCall("me.identities", {});
+  const [removing, setRemoving] = useState<Identity>();
+  const { person } = useMe();
+  const own = identities.data?.identities ?? [];
+  if (providers.length === 0 && own.length === 0) return null;
+  const toProve = providers.filter(({ name }) => own.some(({ provider }) => provider === name));
+  return (
+    <Section
+      title="Accounts at providers"
+      lead={`Whoever holds one of them signs in as ${person?.name ?? "you"}.`}
+      actions={<ByProvider providers={providers} wish={{ to: "link" }} verb="Link" />}
+    >
+      <List
+        of={identities}
+        caption="Accounts at providers"
+        rows={(data) => data.identities}
+        keyOf={({ id }) => id}
+        empty={<Empty title="None linked">You sign in with your passkeys.</Empty>}
+        columns={[
+          { head: "Provider", cell: ({ provider, issuer }) => <Plain>{provider ?? `${issuer} (removed)`}</Plain> },
+          { head: "Account", grow: true, cell: ({ label }) => <Plain>{label}</Plain> },
+          timeColumn("Last used", (row: Identity) => row.last_used_at),
+          {
+            head: "",
+            end: true,
+            cell: (identity) => (
+              <RemoveButton
+                row="me.unlink_identity"
+                label={`Unlink ${identity.label}`}
+                onClick={() => setRemoving(identity)}
+              />
+            ),
+          },
+        ]}
+      />
+      {toProve.length > 0 && (
+        <p className="flex flex-wrap items-center gap-2 text-sm text-muted">
+          Without a passkey, prove that it is you before you invite people or delete a way to sign in:
+          <ByProvider providers={toProve} wish={{ to: "prove" }} verb="Sign in again with" />
+        </p>
+      )}
+      {removing !== undefined && (
+        <ConfirmAction
+          row="me.unlink_identity"
+          title="Unlink an account"
+          submit="Unlink"
+          typed={removing.label}
+          input={{ params: { id: removing.id } }}
+          onClose={() => setRemoving(undefined)}
+        >
+          It no longer signs you in.
+        </ConfirmAction>
+      )}
+    </Section>
+  );
+}

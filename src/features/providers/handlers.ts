@@ -1,0 +1,54 @@
+import { limits } from "../../contract/limits.ts";
+import type { Handlers, HandlerPlatform } from "../context.ts";
+import { describeIssuer, secretName } from "./providers.ts";
+import * as queries from "./queries.ts";
+import { issuerProblem } from "./rules.ts";
+
+export const providers: Handlers<"providers"> = {
+  async list({ tx, platform }) {
+    return { providers: (await queries.listProviders(tx)).map((each) => shown(platform, each)) };
+  },
+
+  async set(ctx, { params: { id }, body }) {
+    const { platform, fail } = ctx;
+    const { kind, name, client_id, client_secret, issuer: given } = body;
+    const issuer = kind === "github" ? (given ?? "https://github.com").replace(/\/+$/, "") : given;
+    const refuse = (error: string) => fail("invalid_request", { error, details: [{ path: "issuer", message: error }] });
+    if (issuer === undefined) return refuse("Which issuer? Give its address.");
+    const problem = issuerProblem(issuer);
+    if (problem !== undefined) return refuse(problem);
+    const known = await queries.listProviders(ctx.tx);
+    const others = known.filter((each) => each.id !== id);
+    if (others.some((each) => each.issuer === issuer))
+      return fail("conflict", { error: "Another provider has this issuer already." });
+    if (others.length >= limits.providers)
+      return fail("conflict", { error: `A platform has at most ${limits.providers} providers.` });
+    ctx.note({ target: id, detail: { kind, issuer } });
+    const look = async () => {
+      if (kind === "oidc")
+        await describeIssuer(platform.ports.outgoingHttp, issuer).catch(({ message }: Error) =>
+          refuse(`${issuer} does not work as an issuer. ${message}`),
+        );
+    };
+    const outcome = async () => {
+      await look();
+      const sealed_secret = platform.vault.seal(id, secretName, client_secret);
+      const stored = { id, kind, name, issuer, client_id, sealed_secret };
+      return shown(platform, await platform.db.transaction().execute((tx) => queries.setProvider(tx, stored)));
+    };
+    return { changesLate: true as const, look, outcome };
+  },
+
+  async delete(ctx, { params }) {
+    if (!(await queries.deleteProvider(ctx.tx, params.id))) return ctx.fail("not_found");
+    ctx.note({ target: params.id });
+    return undefined;
+  },
+};
+
+type Row = Awaited<ReturnType<typeof queries.listProviders>>[number];
+
+function shown({ addresses }: Pick<HandlerPlatform, "addresses">, { kind, ...row }: Row) {
+  const callback_url = `${addresses.controlUrl}/session/oidc/${row.id}/callback`;
+  return { ...row, kind: kind as "oidc" | "github", callback_url };
+}
