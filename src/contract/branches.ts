@@ -33,7 +33,8 @@ const branch = z.object({
   failure: z.object({ code: z.string(), summary: z.string() }).nullable(),
   created_at: timestamp,
   ready_at: timestamp.nullable(),
-  expires_at: timestamp,
+  /** Null: it ends with the project that uses it. */
+  expires_at: timestamp.nullable(),
 });
 
 const ofBranch = { ...ofProject, params: slugParam.extend({ branch: z.string().max(63) }) } as const;

@@ -216,6 +216,9 @@ describe("branches of a database", { skip: missingPart || withoutPsql }, () => {
     const asked = await db.transaction().execute((tx) => requestBranch(running.api.platform, tx, wanted));
     assert.equal(asked.outcome, "requested");
     const branch = await eventually(() => databaseOf(db, running.org.id, project.id, "preview-1"), "it is ready");
+    assert.equal((await running.call("GET", of("/preview-1"))).body["expires_at"], null);
+    aheadMs = 365 * 24 * 3_600_000;
+    await wake();
     const reach = { endpointFor: (server: { host: string; port: number }) => server, tlsOf: () => null };
     const deployment = { id: "dep_none", org_id: running.org.id, project_id: consumer.id };
     const { env } = await databaseFor(db, vault, deployment, reach);
@@ -234,6 +237,7 @@ describe("branches of a database", { skip: missingPart || withoutPsql }, () => {
     await runs("stopped");
     isFull = false;
     await runs("running");
+    aheadMs = 0;
     assert.equal((await running.call("DELETE", `/v1/projects/${consumer.slug}`)).status, 200);
     await nothingLeft();
     assert.deepEqual(

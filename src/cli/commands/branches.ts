@@ -40,7 +40,7 @@ export function addBranches(database: Command, ctx: CliContext): void {
       SHOWS: ({ shows, created_at }) => shows ?? relativeTime(created_at),
       MASKED: ({ masked }) => (masked ? "yes" : "no"),
       SIZE: ({ size_bytes }) => (size_bytes === null ? "" : bytesText(size_bytes)),
-      ENDS: ({ expires_at }) => relativeTime(expires_at),
+      ENDS: ({ expires_at }) => (expires_at === null ? "" : relativeTime(expires_at)),
       NOTE: (branch) => oneLine(noteOf(branch), 80),
     },
     empty: "There are no branches: `berth db branch create <name>` makes one.",
@@ -84,7 +84,7 @@ function describe(branch: Branch, paint: Paint): string {
     ["masked", masked ? "yes" : "no"],
     ["copied", method === "clone" ? "blocks are shared" : method === "copy" ? "all bytes" : null],
     ["size", size],
-    ["ends", `${relativeTime(expires_at)}, at ${expires_at}`],
+    ["ends", expires_at === null ? null : `${relativeTime(expires_at)}, at ${expires_at}`],
     ["note", noteOf(branch) || null],
   ]);
 }

@@ -28,7 +28,10 @@ export interface WantedBranch extends ProjectKey {
   /** Whether the mask of the deployed commit changes it before it can be reached. */
   readonly isMasked: boolean;
   readonly minutes?: number | undefined;
-  /** The project of the same organization whose deployments use the branch as their database; null: people alone do. */
+  /**
+   * The project of the same organization whose deployments use the branch as their database; the branch then ends with it. Null: people alone
+   * use it, until it expires.
+   */
   readonly used_by: string | null;
 }
 
@@ -64,7 +67,10 @@ export async function requestBranch(platform: Asking, tx: Tx, wanted: WantedBran
     return refused("conflict", { error: "Nothing is deployed yet, so no commit says how to mask the branch." });
   const { branches } = platform.settings;
   const minutes = wanted.minutes ?? branches.minutes;
-  const full = tooMany(await countBranches(tx, wanted), branches.perPlatform);
+  const full = tooMany(await countBranches(tx, wanted), {
+    ofProject: used_by === null,
+    perPlatform: branches.perPlatform,
+  });
   if (full !== undefined) return refused("branch_limit", { error: full });
   const id = newId("dbb");
   const branch = {
@@ -86,7 +92,11 @@ function refused(code: Extract<RequestedBranch, { outcome: "refused" }>["code"],
   return { outcome: "refused", code, text };
 }
 
-function tooMany(have: { readonly project: number; readonly platform: number }, most: number): string | undefined {
-  if (have.project >= limits.branches_per_project) return `The project already has ${have.project} branches.`;
-  return have.platform >= most ? `The platform already has ${most} branches of databases.` : undefined;
+function tooMany(
+  have: { readonly project: number; readonly platform: number },
+  { ofProject, perPlatform }: { readonly ofProject: boolean; readonly perPlatform: number },
+): string | undefined {
+  if (ofProject && have.project >= limits.branches_per_project)
+    return `The project already has ${have.project} branches.`;
+  return have.platform >= perPlatform ? `The platform already has ${perPlatform} branches of databases.` : undefined;
 }

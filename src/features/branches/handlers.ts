@@ -79,6 +79,7 @@ function present(row: BranchRow): Result<"branches.get"> {
   const { mask_commit, access, problem_code, problem, id: _, ...shown } = row;
   return {
     ...shown,
+    expires_at: row.used_by === null ? row.expires_at : null,
     masked: mask_commit !== null,
     read_only: access === "read_only",
     failure: problem_code === null ? null : { code: problem_code, summary: problem ?? "" },

@@ -54,11 +54,14 @@ export async function insertBranch(tx: Tx, branch: NewBranch): Promise<boolean> 
   return done.numInsertedOrUpdatedRows === 1n;
 }
 
-/** Returns how many branches the project has, and the platform, without failed ones and those being deleted. One transaction counts at a time. */
+/**
+ * Returns how many branches the project has for people, and the platform in all, without failed ones and those being deleted. One
+ * transaction counts at a time.
+ */
 export async function countBranches(tx: Tx, { project_id }: ProjectKey) {
   await sql`select pg_advisory_xact_lock(hashtext('berth branches'))`.execute(tx);
   const { rows } = await sql<{ project: number; platform: number }>`
-    select count(*) filter (where project_id = ${project_id})::int as project, count(*)::int as platform
+    select count(*) filter (where project_id = ${project_id} and used_by is null)::int as project, count(*)::int as platform
     from database_branch where status not in ('failed', 'deleting')`.execute(tx);
   return rows[0] ?? { project: 0, platform: 0 };
 }
@@ -95,7 +98,7 @@ export function takeBranch(
   const abandoned = sql`exists (select 1 from project p where p.id in (q.project_id, q.used_by) and p.deleted_at is not null)`;
   return claimRow<TakenBranch>(db, {
     ...{ table: "database_branch", owner, inProgress, order: "created_at" },
-    due: sql`(q.status in ('copying', 'deleting') or q.expires_at <= ${now} or ${abandoned})`,
+    due: sql`(q.status in ('copying', 'deleting') or (q.used_by is null and q.expires_at <= ${now}) or ${abandoned})`,
     set: sql`, attempts = q.attempts + 1`,
     returning: sql`(select p.root from project p where p.id = t.project_id) as root, t.id, t.org_id, t.project_id, t.used_by, t.name, t.status, t.shows, t.mask_commit, t.database_name,
       t.sealed_password, t.expires_at, t.attempts, t.fence,

@@ -48,8 +48,8 @@ export function branchesTask(platform: Platform, wake: () => void): Task {
 
 const gaveUp: Problem = { code: "unavailable", summary: "The platform failed several times to make the branch." };
 
-function hasEnded({ clock }: Platform, { is_abandoned, expires_at }: TakenBranch): boolean {
-  return is_abandoned || Date.parse(expires_at) <= clock.now().getTime();
+function hasEnded({ clock }: Platform, { is_abandoned, used_by, expires_at }: TakenBranch): boolean {
+  return is_abandoned || (used_by === null && Date.parse(expires_at) <= clock.now().getTime());
 }
 
 async function remove({ platform, branch, lease }: Making): Promise<void> {
