@@ -278,6 +278,65 @@ test("a connected program is listed with its kind, and revoked within a second; 
   );
 });
 
+test("who uses another of this machine's names consents at the platform's own, where passkeys work", async () => {
+  const addresses = api.platform.addresses as { controlUrl: string };
+  const described = async () =>
+    String((await api.call("GET", "/.well-known/oauth-authorization-server")).body["authorization_endpoint"]);
+  const before = addresses.controlUrl;
+  addresses.controlUrl = api.baseUrl.replace("127.0.0.1", "localhost");
+  assert.equal(
+    await described(),
+    `${addresses.controlUrl}/session/authorize?issuer=${encodeURIComponent(api.baseUrl)}`,
+  );
+  const named = answerOf((await browser.decide(asked({ issuer: api.baseUrl }))).headers);
+  assert.equal(named.get("iss"), api.baseUrl);
+  for (const issuer of ["https://evil.example", "http://evil.example", "http://127.0.0.1/x"])
+    assert.equal(answerOf((await browser.decide(asked({ issuer }))).headers).get("iss"), api.baseUrl, issuer);
+  addresses.controlUrl = "http://192.0.2.1:4000";
+  assert.equal(await described(), `${api.baseUrl}/session/authorize`, "passkeys do not work at an IP address");
+  addresses.controlUrl = before;
+});
+
+test("what a person's program does names both", async () => {
+  const { body } = await api.call("POST", "/v1/invites", { token: org.owner, body: { role: "owner" } });
+  const [, code] = String(body["url"]).split("/join#");
+  const own = { origin: api.baseUrl, "x-berth-dashboard": "1" };
+  const joined = await api.call("POST", "/session/join", { headers: own, body: { code, name: "Ada" } });
+  const ada = consentBrowser(api.baseUrl, joined.headers.get("set-cookie")?.split(";", 1)[0] ?? "");
+  const { headers } = await ada.decide(asked(), { choice: "allow" });
+  const token = String((await exchange(answerOf(headers).get("code") ?? "")).body["access_token"]);
+  const given = { action: "create", slug: "hers", name: "hers" };
+  const made = await atTools(token, {
+    ...list,
+    method: "tools/call",
+    params: { name: "projects_change", arguments: given },
+  });
+  assert.equal(made.status, 200);
+  const { activity } = (await api.call("GET", "/v1/activity", { token: org.owner })).body as {
+    activity: { action: string; actor: { name: string } }[];
+  };
+  const actorOf = (action: string) => activity.find((entry) => entry.action === action)?.actor.name;
+  assert.deepEqual([actorOf("token.connected"), actorOf("project.created")], ["Ada", "Ada via Agent"]);
+  const { members } = (await api.call("GET", "/v1/members", { token: org.owner })).body as {
+    members: { id: string }[];
+  };
+  assert.equal(
+    (await api.call("PATCH", `/v1/members/${members[0]?.id}`, { token: org.owner, body: { role: "member" } })).status,
+    200,
+  );
+  const listed = (await api.call("GET", "/v1/api-tokens", { token: org.owner })).body["api_tokens"] as {
+    person: string;
+    role: string;
+  }[];
+  assert.deepEqual(
+    listed.filter(({ person }) => person === "Ada").map(({ role }) => role),
+    ["member"],
+    "a demotion reaches it",
+  );
+  assert.equal((await api.call("DELETE", `/v1/members/${members[0]?.id}`, { token: org.owner })).status, 204);
+  await eventually(async () => (await atTools(token)).status === 401, "a removal ends it");
+});
+
 test("parallel agents share one token", async () => {
   const token = await connect();
   const all = await Promise.all(Array.from({ length: 5 }, () => atTools(token)));

@@ -18,30 +18,39 @@ const hintAfterMs = 60_000;
  * if the platform has no page for that. `url` has no slash at its end.
  */
 export async function logIn(ctx: CliContext, url: string, way: "browser" | "device"): Promise<string | undefined> {
-  const described = await send(ctx, `${url}/.well-known/oauth-authorization-server`);
-  if (typeof described.body["issuer"] !== "string") return undefined;
-  return way === "browser" ? inBrowser(ctx, url, described.body["issuer"]) : byCode(ctx, url);
+  const { body } = await send(ctx, `${url}/.well-known/oauth-authorization-server`);
+  const { issuer, authorization_endpoint: page } = body as Partial<Record<string, unknown>>;
+  if (typeof issuer !== "string" || typeof page !== "string") return undefined;
+  return way === "browser" ? inBrowser(ctx, url, { issuer, page }) : byCode(ctx, url);
 }
 
-async function inBrowser(ctx: CliContext, url: string, issuer: string): Promise<string> {
+interface Consent {
+  /** What the platform calls itself. */
+  readonly issuer: string;
+  /** Where people consent. */
+  readonly page: string;
+}
+
+async function inBrowser(ctx: CliContext, url: string, { issuer, page }: Consent): Promise<string> {
   const [verifier, state] = [randomBytes(32).toString("base64url"), randomBytes(16).toString("base64url")];
   const listener = await listen(state);
   const redirect_uri = `http://127.0.0.1:${listener.port}/callback`;
-  const query = new URLSearchParams({
+  const asked = new URL(page);
+  const query = {
     ...{ response_type: "code", client_id: clientId, redirect_uri, state, code_challenge_method: "S256" },
     ...{
       code_challenge: createHash("sha256").update(verifier).digest("base64url"),
       device_name: ctx.environment.hostname,
     },
-  });
-  const page = `${url}/session/authorize?${query.toString()}`;
-  ctx.output.note((paint) => `Allow the login in your browser. If it does not open:\n${paint.dim(page)}`);
+  };
+  for (const [name, value] of Object.entries(query)) asked.searchParams.set(name, value);
+  ctx.output.note((paint) => `Allow the login in your browser. If it does not open:\n${paint.dim(asked.href)}`);
   const hint = setTimeout(
     () => ctx.output.note(() => "Still waiting. Without a browser here: berth login <url> --device"),
     hintAfterMs,
   );
   try {
-    await browse(ctx, page);
+    await browse(ctx, asked.href);
     const answer = await Promise.race([listener.answer, ended(ctx.signal)]);
     // Another server's answer must not be exchanged here (RFC 9207).
     if (answer.get("iss") !== issuer) throw refused("The answer came from another platform.");

@@ -77,8 +77,8 @@ export function codeContent(nonce: string, problem?: string): PageContent {
   const wrong = problem === undefined ? "" : `<p class="warning">${escape(problem)}</p>`;
   const html = `<p>Type the code that <code>berth login</code> shows. Go on only if you started it yourself.</p>${wrong}
 <form method="post" class="choice"><input type="hidden" name="nonce" value="${escape(nonce)}">
-<label>Code <input type="text" name="user_code" autocomplete="off" autocapitalize="characters" spellcheck="false" maxlength="12" placeholder="XXXX-XXXX" autofocus required></label>
-<p>&nbsp;</p><button name="choice" value="open">Continue</button></form>`;
+<label>Code<input type="text" name="user_code" autocomplete="off" autocapitalize="characters" spellcheck="false" maxlength="12" placeholder="XXXX-XXXX" autofocus required></label>
+<button name="choice" value="open">Continue</button></form>`;
   return { title: "Log in a command line", html, linksBack: false };
 }
 

@@ -20,7 +20,7 @@ import {
   type Choice,
   type Client,
 } from "./handlers.ts";
-import { addressOf } from "./oauth-address.ts";
+import { issuerOf } from "./oauth-address.ts";
 import { isFromThisPage, isNonce, makeNonce, readForm, readOnlyForms } from "./own-form.ts";
 import { createRateLimiter } from "./rate-limiter.ts";
 import { sessionOf } from "./sign-in.ts";
@@ -113,7 +113,7 @@ function faultOf({ client, query }: Asked, address: string): readonly [code: str
 
 function answerUrl(page: ConsentPage, { request }: Exchange, { redirect, query }: Asked, answer: Form): string {
   const url = new URL(redirect);
-  const iss = addressOf(request, page.platform.addresses.controlUrl);
+  const iss = issuerOf(request, query["issuer"], page.platform.addresses.controlUrl);
   for (const [name, value] of Object.entries({ ...answer, state: query["state"], iss }))
     if (value !== undefined) url.searchParams.set(name, value);
   return url.href;
@@ -122,7 +122,8 @@ function answerUrl(page: ConsentPage, { request }: Exchange, { redirect, query }
 /** Returns the request, or undefined after it was answered with what is wrong. */
 async function validAsked(page: ConsentPage, exchange: Exchange): Promise<Asked | undefined> {
   const asked = await readAsked(page, exchange.request);
-  const fault = faultOf(asked, addressOf(exchange.request, page.platform.addresses.controlUrl));
+  const { controlUrl } = page.platform.addresses;
+  const fault = faultOf(asked, issuerOf(exchange.request, asked.query["issuer"], controlUrl));
   if (fault === undefined) return asked;
   const [error, error_description] = fault;
   // Not redirected: anybody can register a program, and a link to this platform must not lead to their site without a click.

@@ -102,7 +102,7 @@ form{display:flex;gap:.5rem;margin-top:2rem}button{height:36px;padding:0 1.25rem
 button[value=approved]{border-color:var(--bad);color:var(--bad)}
 :focus-visible{outline:2px solid var(--accent);outline-offset:2px}
 .order{max-width:none;color:inherit;font-size:1.0625rem;font-weight:500;overflow-wrap:anywhere}.order+p{margin-top:.25rem}
-.choice{display:block}.choice label{display:block}.choice fieldset{margin:0 0 1rem;padding:.75rem 1rem;border:1px solid var(--line);border-radius:6px}.choice legend{padding:0 .25rem;color:var(--muted);font-size:13px}.choice .within{margin:.25rem 0 .25rem 1.5rem;columns:2}.choice input[type=text]{height:36px;padding:0 .75rem;border:1px solid var(--line);border-radius:6px;background:var(--bg);color:inherit;font:inherit;letter-spacing:.1em;text-transform:uppercase}
+.choice{display:block}.choice label{display:block}.choice fieldset{margin:0 0 1rem;padding:.75rem 1rem;border:1px solid var(--line);border-radius:6px}.choice legend{padding:0 .25rem;color:var(--muted);font-size:13px}.choice .within{margin:.25rem 0 .25rem 1.5rem;columns:2}.choice input[type=text]{display:block;margin:.25rem 0 1rem;height:36px;padding:0 .75rem;border:1px solid var(--line);border-radius:6px;background:var(--bg);color:inherit;font:inherit;letter-spacing:.1em;text-transform:uppercase}
 .warning{margin-top:1rem;color:var(--bad)}details{margin-top:2rem;font-size:13px}summary{color:var(--muted);cursor:pointer}.back{display:inline-block;margin-top:2rem;color:var(--accent);font-size:13px}
 @media(width<640px){th,td{display:block;width:100%}th{padding-bottom:0}tr td{border-top:0}button{flex:1;height:44px}}`;
 

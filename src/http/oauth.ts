@@ -15,7 +15,7 @@ import {
   startDevice,
   type Issued,
 } from "./handlers.ts";
-import { addressOf, resourceMetadataPath } from "./oauth-address.ts";
+import { addressOf, consentUrl, resourceMetadataPath } from "./oauth-address.ts";
 import { readOnlyForms } from "./own-form.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 
@@ -39,7 +39,7 @@ export function addOauth(app: FastifyInstance, given: Oauth): void {
   const here = (request: FastifyRequest) => addressOf(request, given.platform.addresses.controlUrl);
   const open = { "cache-control": "no-store" };
   app.get("/.well-known/oauth-authorization-server", (request, reply) =>
-    reply.headers(open).send(serverOf(here(request))),
+    reply.headers(open).send(serverOf(here(request), consentUrl(request, given.platform.addresses.controlUrl))),
   );
   for (const path of [resourceMetadataPath, "/.well-known/oauth-protected-resource"])
     app.get(path, (request, reply) => reply.headers(open).send(resourceOf(here(request))));
@@ -71,10 +71,10 @@ export function addOauth(app: FastifyInstance, given: Oauth): void {
 }
 
 /** RFC 8414. */
-function serverOf(issuer: string) {
+function serverOf(issuer: string, authorization_endpoint: string) {
   return {
     issuer,
-    authorization_endpoint: `${issuer}/session/authorize`,
+    authorization_endpoint,
     token_endpoint: `${issuer}/oauth/token`,
     registration_endpoint: `${issuer}/oauth/register`,
     device_authorization_endpoint: `${issuer}/oauth/device`,
@@ -115,6 +115,7 @@ async function register(given: Oauth, request: FastifyRequest, reply: FastifyRep
       "invalid_redirect_uri",
       "Give 1 to 10 addresses: HTTPS, or http on 127.0.0.1, [::1] or localhost.",
     );
+  limitAddress(given, request, "register");
   const name = shownName(client_name) || "A program without a name";
   const client = await registerClient(given.platform.db, { name, redirect_uris }, addressKey(request.clientAddress));
   return sendJson(reply, 201, {

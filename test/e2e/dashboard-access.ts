@@ -375,3 +375,42 @@ test("an owner makes an account with a passkey, invites a colleague, changes and
   await colleague.context().close();
   await owner.context().close();
 });
+
+test(
+  "a person who is not signed in signs in first, types a command line's code, and disconnects it",
+  { skip },
+  async () => {
+    const form = { method: "POST", body: new URLSearchParams({ client_id: "berth-cli", device_name: "laptop" }) };
+    const started = (await (await fetch(at("/oauth/device"), form)).json()) as Record<string, string>;
+    const visitor = await openPage();
+    await visitor.goto(started["verification_uri"] ?? "");
+    await headingOf(visitor, "Sign in to Berth").waitFor();
+    await visitor.getByLabel("API token").fill(platform.token);
+    await visitor.getByRole("button", { name: "Sign in", exact: true }).click();
+    await headingOf(visitor, "Log in a command line").waitFor();
+    await looksRight(visitor);
+    await visitor.getByLabel("Code").fill(started["user_code"] ?? "");
+    await visitor.getByRole("button", { name: "Continue" }).click();
+    await headingOf(visitor, "Connect berth on laptop?").waitFor();
+    await looksRight(visitor);
+    await visitor.getByRole("button", { name: "Allow" }).click();
+    await headingOf(visitor, "Connected").waitFor();
+    const grant_type = "urn:ietf:params:oauth:grant-type:device_code";
+    const asked = new URLSearchParams({
+      grant_type,
+      client_id: "berth-cli",
+      device_code: started["device_code"] ?? "",
+    });
+    const fetched = await fetch(at("/oauth/token"), { method: "POST", body: asked });
+    const token = ((await fetched.json()) as Record<string, string>)["access_token"] ?? "";
+    assert.equal(await statusOf(token, "/v1/me"), 200);
+    await visitor.goto(new URL("/access", visitor.url()).href);
+    await visitor.getByRole("button", { name: "Disconnect berth on laptop" }).click();
+    const dialog = visitor.getByRole("dialog");
+    await dialog.getByLabel("Type berth on laptop to confirm").fill("berth on laptop");
+    await dialog.getByRole("button", { name: "Disconnect" }).click();
+    await visitor.getByText("No program is connected").waitFor();
+    assert.equal(await statusOf(token, "/v1/me"), 401);
+    await visitor.context().close();
+  },
+);

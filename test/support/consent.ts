@@ -23,7 +23,9 @@ export function consentBrowser(baseUrl: string, cookie: string) {
     post,
     /** Opens a program's request, and answers its form as a person would. */
     async decide(url: string | URL, choice: Fields = { choice: "allow" }, headers?: Fields) {
-      const path = new URL(url, baseUrl).href;
+      // Doubles of a platform have an address that no browser reaches.
+      const { pathname, search } = new URL(url, baseUrl);
+      const path = `${pathname}${search}`;
       const { html } = await load(path);
       return post(path, { ...untouched, ...choice, nonce: nonceOf(html) }, headers);
     },

@@ -7,7 +7,15 @@ import type { Db, Tx } from "../../store/database.ts";
 import { recordActivity } from "../activity/activity.ts";
 import { voidApprovals } from "../approvals/approvals.ts";
 import { Refused, type Caller, type HandlerPlatform } from "../context.ts";
-import { callerNow, expiryWithin, insertPending, projectIdsOf, rightsWithin, textOf } from "../tokens/tokens.ts";
+import {
+  callerNow,
+  expiryWithin,
+  insertPending,
+  isTokenText,
+  projectIdsOf,
+  rightsWithin,
+  textOf,
+} from "../tokens/tokens.ts";
 import * as queries from "./queries.ts";
 import {
   codeMs,
@@ -190,19 +198,19 @@ async function give(tx: Tx, { hash, token_id, token_expires_at }: Grant): Promis
 async function end({ wakeups }: Platform, tx: Tx, by: { readonly id: string } | { readonly hash: Buffer }) {
   const program = await queries.selectProgram(tx, by);
   if (program === undefined) return;
-  const { id, org_id, name } = program;
+  const { id, org_id, name, actor_name } = program;
   await queries.revoke(tx, id);
   await voidApprovals(tx, wakeups, { org_id, token_id: id });
   await wakeups.send(tx, "tokens", id);
   await recordActivity(tx, {
-    ...{ org_id, project_id: null, actor_token_id: id, actor_name: name },
+    ...{ org_id, project_id: null, actor_token_id: id, actor_name },
     ...{ action: "token.deleted", target: id, detail: { name } },
   });
 }
 
 /** Ends the token of a connected program that gives its text. */
 export async function disconnect(platform: Platform, text: string): Promise<void> {
-  await platform.db.transaction().execute((tx) => end(platform, tx, { hash: digest(text) }));
+  if (isTokenText(text)) await platform.db.transaction().execute((tx) => end(platform, tx, { hash: digest(text) }));
 }
 
 export interface Device {

@@ -10,10 +10,13 @@ export async function lockRegistrations(tx: Tx, address: string): Promise<number
   return rows[0]?.count ?? 0;
 }
 
-/** Inserts a client, and deletes those that nobody consented to within a day, and what is more than `most`: the longest unused first. */
+/**
+ * Inserts a client, and deletes those that nobody consented to within a day, and what is more than `most`: first those that nobody ever
+ * consented to, so that a stranger's displace no others.
+ */
 export async function insertClient(tx: Tx, client: Client & { readonly address: string }, most: number): Promise<void> {
   await sql`delete from oauth_client where (last_used_at is null and created_at < now() - interval '1 day')
-    or id in (select id from oauth_client order by coalesce(last_used_at, created_at) desc offset ${most - 1})`.execute(
+    or id in (select id from oauth_client order by last_used_at is null, coalesce(last_used_at, created_at) desc offset ${most - 1})`.execute(
     tx,
   );
   await tx
@@ -117,6 +120,11 @@ const program = (db: Db | Tx) =>
   db
     .selectFrom("api_token")
     .select(["id", "org_id", "name", "kind", "role", "platform_admin"])
+    .select(
+      sql<string>`coalesce((select person.name || ' via ' from person where person.id = person_id), '') || name`.as(
+        "actor_name",
+      ),
+    )
     .where("kind", "in", ["cli", "mcp"])
     .where("revoked_at", "is", null);
 
@@ -126,7 +134,7 @@ export async function selectProgram(db: Db | Tx, by: { readonly id: string } | {
     .executeTakeFirst();
 }
 
-/** Returns the slugs of the caller's projects, for a choice. */
+/** Returns the slugs of the caller's projects, for a choice; previews belong to their projects. */
 export async function listSlugs(
   db: Db,
   caller: { org_id: string; project_ids: readonly string[] | null },
@@ -138,6 +146,7 @@ export async function listSlugs(
     .where("org_id", "=", caller.org_id)
     .where("deleted_at", "is", null)
     .where("purged_at", "is", null)
+    .where("preview_of", "is", null)
     .$if(caller.project_ids !== null, (query) => query.where("id", "in", [...(caller.project_ids ?? []), ""]))
     .orderBy("slug")
     .limit(most)

@@ -20,7 +20,16 @@ import {
 import { hashOf, isSessionText, isTokenText, isToolsText, newTokenText, prefixOf } from "./rules.ts";
 
 export { lockKeepsOwner, reachedProjects } from "./queries.ts";
-export { expiryWithin, hashOf, isSessionText, isToolsText, mayRevoke, newTokenText, rightsWithin } from "./rules.ts";
+export {
+  expiryWithin,
+  hashOf,
+  isSessionText,
+  isTokenText,
+  isToolsText,
+  mayRevoke,
+  newTokenText,
+  rightsWithin,
+} from "./rules.ts";
 
 // The first organization belongs to the machine's operator, who should never reach the limit of other organizations.
 const firstOrganizationProjects = 1000;

@@ -16,6 +16,8 @@ type Token = Answer<"tokens.list">["api_tokens"][number];
 export function ConnectedPrograms() {
   const tokens = useCall("tokens.list", {});
   const [ending, setEnding] = useState<Token>();
+  // The list of tokens above comes from the same call, and says why.
+  if (tokens.isError) return null;
   return (
     <Section
       title="Connected programs"
