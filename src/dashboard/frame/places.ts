@@ -28,23 +28,47 @@ interface Section {
   readonly operator?: true;
 }
 
-/** A project's pages. `g` and then the letter opens one. */
-export const projectTabs = [
-  ["/projects/$slug", "Overview", "h"],
-  ["/projects/$slug/deployments", "Deployments", "d"],
-  ["/projects/$slug/previews", "Previews", "w"],
-  ["/projects/$slug/processes", "Processes", "r"],
-  ["/projects/$slug/logs", "Logs", "l"],
-  ["/projects/$slug/metrics", "Metrics", "e"],
-  ["/projects/$slug/variables", "Variables", "v"],
-  ["/projects/$slug/domains", "Domains", "n"],
-  ["/projects/$slug/cron", "Cron", "c"],
-  ["/projects/$slug/database", "Database", "q"],
-  ["/projects/$slug/backups", "Backups", "b"],
-  ["/projects/$slug/timeline", "Timeline", "t"],
-  ["/projects/$slug/files", "Files", "f"],
-  ["/projects/$slug/settings", "Settings", ","],
+/** A project's pages, by what people want from them. A group leads to its first page. `g` and then the letter opens a page. */
+export const projectGroups = [
+  ["Overview", [["/projects/$slug", "Overview", "h"]]],
+  [
+    "Deployments",
+    [
+      ["/projects/$slug/deployments", "Deployments", "d"],
+      ["/projects/$slug/previews", "Previews", "w"],
+      ["/projects/$slug/files", "Files", "f"],
+    ],
+  ],
+  [
+    "Observe",
+    [
+      ["/projects/$slug/logs", "Logs", "l"],
+      ["/projects/$slug/metrics", "Metrics", "e"],
+      ["/projects/$slug/timeline", "Timeline", "t"],
+    ],
+  ],
+  [
+    "Data",
+    [
+      ["/projects/$slug/database", "Database", "q"],
+      ["/projects/$slug/backups", "Backups", "b"],
+    ],
+  ],
+  [
+    "Configure",
+    [
+      ["/projects/$slug/variables", "Variables", "v"],
+      ["/projects/$slug/domains", "Domains", "n"],
+      ["/projects/$slug/cron", "Cron", "c"],
+      ["/projects/$slug/processes", "Processes", "r"],
+      ["/projects/$slug/settings", "Settings", ","],
+    ],
+  ],
 ] as const;
+
+export const projectTabs = projectGroups.flatMap(([, tabs]) => [...tabs]);
+
+export type ProjectTab = (typeof projectTabs)[number];
 
 /**
  * Returns how well a text matches a query: 2 if it contains it, 1 if the query's letters begin words of the text and go on in them, such as

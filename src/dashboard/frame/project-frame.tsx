@@ -1,6 +1,5 @@
-import { Link, Outlet, useRouterState } from "@tanstack/react-router";
+import { Link, Outlet } from "@tanstack/react-router";
 import { ChevronsUpDown, Ellipsis, ExternalLink } from "lucide-react";
-import { useEffect, useRef, type RefObject } from "react";
 import { ApiError } from "../../contract/client.ts";
 import { useCall } from "../data/api.ts";
 import { shortCommit, visible } from "../data/format.ts";
@@ -11,7 +10,7 @@ import { Ago, Mono, Plain } from "../ui/text.tsx";
 import { PageView } from "../ui/view.tsx";
 import { NotFound } from "./not-found.tsx";
 import { openPalette } from "./open-palette.ts";
-import { projectTabs } from "./places.ts";
+import { ProjectTabs } from "./project-tabs.tsx";
 import { seenIn, standOf } from "./stand.ts";
 
 /** Shows a project's header and tabs above each of its pages. */
@@ -34,19 +33,8 @@ export function ProjectFrame() {
   );
 }
 
-const activeTab = "!border-accent !text-text";
-
 function Header({ project }: { readonly project: Project }) {
   const { slug } = project;
-  const tabs = useRef<HTMLElement>(null);
-  useScrollFade(tabs);
-  const path = useRouterState({ select: (state) => state.location.pathname });
-  // On a phone the tabs scroll: bring the current one into view.
-  useEffect(() => {
-    void tabs.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
-  }, [path]);
-  // These pages belong to the tab Deployments.
-  const isDeployment = /\/(?:builds\/|compare$)/.test(path);
   return (
     <div className="sticky top-0 z-10 bg-bg px-4 max-md:top-12 sm:px-8">
       <div className="border-b border-line">
@@ -74,24 +62,7 @@ function Header({ project }: { readonly project: Project }) {
             <ExternalLink aria-hidden size={13} />
           </a>
         </div>
-        <nav
-          ref={tabs}
-          aria-label="Project"
-          className="-mx-2.5 -mb-px flex gap-0.5 fade-x overflow-x-auto [scrollbar-width:none]"
-        >
-          {projectTabs.map(([to, label]) => (
-            <Link
-              key={to}
-              to={to}
-              params={{ slug }}
-              activeOptions={{ exact: to === "/projects/$slug" }}
-              className={`target inline-flex h-9 items-center border-b-2 border-transparent px-2.5 text-sm whitespace-nowrap text-muted hover:text-text focus-visible:outline-offset-[-2px] ${isDeployment && to.endsWith("/deployments") ? activeTab : ""}`}
-              activeProps={{ className: activeTab }}
-            >
-              {label}
-            </Link>
-          ))}
-        </nav>
+        <ProjectTabs slug={slug} />
       </div>
     </div>
   );
@@ -139,24 +110,4 @@ function ProjectStatus({ project }: { readonly project: Project }) {
       )}
     </div>
   );
-}
-
-/** Marks at which ends a strip has more to scroll to; the utility `fade-x` fades those ends. */
-function useScrollFade(ref: RefObject<HTMLElement | null>): void {
-  useEffect(() => {
-    const strip = ref.current;
-    if (strip === null) return undefined;
-    const mark = () => {
-      const { scrollLeft, clientWidth, scrollWidth } = strip;
-      strip.toggleAttribute("data-before", scrollLeft > 1);
-      strip.toggleAttribute("data-after", scrollLeft + clientWidth < scrollWidth - 1);
-    };
-    strip.addEventListener("scroll", mark, { passive: true });
-    const observer = new ResizeObserver(mark);
-    observer.observe(strip);
-    return () => {
-      strip.removeEventListener("scroll", mark);
-      observer.disconnect();
-    };
-  }, [ref]);
 }

@@ -3,11 +3,23 @@ import type uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { Button } from "./button.tsx";
 import { useChartKeys } from "./chart-keys.ts";
-import { createPlot, height, updatePlot, type Drawn, type Hover } from "./plot.ts";
+import { chartHeight, createPlot, updatePlot, type Drawn, type Hover } from "./plot.ts";
 
 interface ChartProps extends Drawn {
   readonly title: string;
 }
+
+/** A chart in a row of several, without a legend: its title says what it shows. */
+export function SmallChart({ title, ...drawn }: ChartProps) {
+  return (
+    <section className="flex min-w-0 flex-col gap-1">
+      <h3 className="text-xs text-muted">{title}</h3>
+      <Plot title={title} height={smallHeight} {...drawn} />
+    </section>
+  );
+}
+
+const smallHeight = 128;
 
 /** A chart, or its numbers as a table on demand. All charts of a page share cursor and zoom, which keys move as well as the pointer. */
 export function Chart({ title, ...drawn }: ChartProps) {
@@ -45,7 +57,7 @@ function Plot({ title, ...drawn }: ChartProps) {
   const present = useRef<Drawn>(drawn);
   const [hover, setHover] = useState<Hover>();
   const scheme = useScheme();
-  const { times, series, zoom } = drawn;
+  const { times, series, zoom, height = chartHeight } = drawn;
   const keys = useChartKeys(plot, present);
   present.current = drawn;
   useEffect(() => {

@@ -18,6 +18,8 @@ export interface Drawn {
   readonly format: (value: number) => string;
   /** The minimum height of the scale, so that tiny values do not look large. */
   readonly least?: number;
+  /** In CSS pixels. */
+  readonly height?: number;
   /** The scale's ticks are powers of two. */
   readonly isBinary?: boolean;
   /** The visible part; undefined shows all. */
@@ -52,8 +54,8 @@ export function createPlot(
   drawn: () => Drawn,
   onHover: (hover: Hover | undefined) => void,
 ): uPlot {
-  const { series, format, least = 0, isBinary = false } = drawn();
-  const options = optionsOf({ width: element.clientWidth, series, format, least, isBinary });
+  const { series, format, least = 0, height = chartHeight, isBinary = false } = drawn();
+  const options = optionsOf({ width: element.clientWidth, height, series, format, least, isBinary });
   const hooks: uPlot.Hooks.Arrays = {
     draw: [(plot) => drawMarkers(plot, drawn().markers, markerColours())],
     setCursor: [(plot) => onHover(hoverOf(plot, drawn().markers))],
@@ -64,6 +66,8 @@ export function createPlot(
   return plot;
 }
 
+export const chartHeight = 180;
+
 /** The charts of a page share their cursor under this key. */
 export const syncKey = "metrics";
 
@@ -72,8 +76,6 @@ function zoomOf({ scales, data: [times] }: uPlot): Zoom | undefined {
   if (typeof min !== "number" || typeof max !== "number") return undefined;
   return min === times[0] && max === times.at(-1) ? undefined : { from: Math.round(min), to: Math.round(max) };
 }
-
-export const height = 180;
 
 /** Redraws the chart with newer data or another zoom. */
 export function updatePlot(plot: uPlot, drawn: Drawn): void {
@@ -104,11 +106,14 @@ function hoverOf(plot: uPlot, markers: readonly Marker[]): Hover | undefined {
 
 function optionsOf({
   width,
+  height,
   series,
   format,
   least,
   isBinary,
-}: Required<Pick<Drawn, "series" | "format" | "least" | "isBinary">> & { readonly width: number }): uPlot.Options {
+}: Required<Pick<Drawn, "height" | "series" | "format" | "least" | "isBinary">> & {
+  readonly width: number;
+}): uPlot.Options {
   const axis = {
     stroke: cssColour("faint"),
     grid: { stroke: cssColour("line"), width: 1 },

@@ -2,7 +2,6 @@ import { getRouteApi } from "@tanstack/react-router";
 import { ChartSpline, ZoomOut } from "lucide-react";
 import { lazy, Suspense, useMemo } from "react";
 import { metricsRanges } from "../../../contract/metrics.ts";
-import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
 import { loadPart } from "../../data/load-part.ts";
 import { bytes, count, duration, plural } from "../../data/format.ts";
@@ -14,12 +13,12 @@ import { Page } from "../../ui/page.tsx";
 import { Fact } from "../../ui/text.tsx";
 import { Empty, Skeleton, View } from "../../ui/view.tsx";
 import { HowToDeploy } from "../projects/how-to-deploy.tsx";
+import { axisOf, chartsOf, milliseconds, type Metrics } from "./charts-of.ts";
 
 // Loads at the same time as the numbers.
 const chartPart = loadPart(() => import("../../ui/chart.tsx"));
 const Chart = lazy(async () => ({ default: (await chartPart).Chart }));
 
-type Metrics = Answer<"metrics.get">;
 type Range = (typeof metricsRanges)[number];
 
 export interface MetricsSearch extends Partial<Zoom> {
@@ -60,12 +59,7 @@ export function MetricsPage() {
 
 function Charts({ data, ...zooming }: { readonly data: Metrics } & Pick<Drawn, "zoom" | "onZoom">) {
   const slug = useSlug();
-  const times = useMemo(() => data.buckets.map(({ at }) => Date.parse(at) / 1000), [data]);
-  const markers = useMemo(
-    () => data.deployments.map(({ at, number }) => ({ at: Date.parse(at) / 1000, number })),
-    [data],
-  );
-  const charts = useMemo(() => chartsOf(data), [data]);
+  const [axis, charts] = useMemo(() => [axisOf(data), chartsOf(data)], [data]);
   const { total } = data;
   if (total.requests === 0 && data.deployments.length === 0 && data.replicas.length === 0)
     return (
@@ -112,104 +106,9 @@ function Charts({ data, ...zooming }: { readonly data: Metrics } & Pick<Drawn, "
       </div>
       <Suspense fallback={<Skeleton rows={4} height={208} />}>
         {charts.map((chart) => (
-          <Chart key={chart.title} {...chart} {...zooming} times={times} markers={markers} />
+          <Chart key={chart.title} {...chart} {...zooming} {...axis} />
         ))}
       </Suspense>
     </>
   );
-}
-
-function milliseconds(value: number | null): string {
-  if (value === null) return "–";
-  if (value === 0) return "0";
-  return value >= 1000 ? `${(value / 1000).toFixed(1)} s` : `${value < 10 ? value.toFixed(1) : Math.round(value)} ms`;
-}
-
-type Bucket = Metrics["buckets"][number];
-
-interface ChartOf extends Omit<Drawn, "times" | "markers" | "zoom" | "onZoom"> {
-  readonly title: string;
-}
-
-function chartsOf(data: Metrics): ChartOf[] {
-  const { buckets } = data;
-  // Before anything ran, show a gap instead of zeros.
-  const begin = firstMeasured(data);
-  const of = (read: (bucket: Bucket) => number | null) =>
-    buckets.map((bucket) => (bucket.at < begin ? null : read(bucket)));
-  const cpu = sumOf(data, (bucket) => bucket.cpus);
-  const memory = sumOf(data, (bucket) => bucket.memory_bytes);
-  return [
-    {
-      title: "Requests",
-      least: 4,
-      format: count,
-      series: [
-        {
-          label: "2xx, 3xx",
-          colour: "accent",
-          fill: true,
-          values: of(({ answers }) => answers["2xx"] + answers["3xx"]),
-        },
-        { label: "4xx", colour: "warn", values: of(({ answers }) => answers["4xx"]) },
-        { label: "5xx", colour: "bad", values: of(({ answers }) => answers["5xx"]) },
-      ],
-    },
-    {
-      title: "Latency",
-      least: 10,
-      format: milliseconds,
-      series: [
-        { label: "p50", colour: "accent", values: of(({ latency_ms: latency }) => latency.p50) },
-        { label: "p95", colour: "warn", values: of(({ latency_ms: latency }) => latency.p95) },
-        { label: "p99", colour: "faint", values: of(({ latency_ms: latency }) => latency.p99) },
-      ],
-    },
-    ...(data.total.page_load.looks === 0 ? [] : [pageLoadOf(data)]),
-    {
-      title: "Processors",
-      least: 0.1,
-      format: (value) => value.toFixed(2),
-      series: [{ label: "in use, all replicas", colour: "accent", fill: true, values: cpu }],
-    },
-    {
-      title: "Memory",
-      format: bytes,
-      isBinary: true,
-      series: [{ label: "all replicas", colour: "accent", fill: true, values: memory }],
-    },
-  ];
-}
-
-function pageLoadOf({ buckets }: Metrics): ChartOf {
-  return {
-    title: "Load of the first page",
-    least: 10,
-    format: milliseconds,
-    series: [
-      { label: "first byte", colour: "accent", values: buckets.map(({ page_load: load }) => load.first_byte_ms) },
-      { label: "complete", colour: "warn", values: buckets.map(({ page_load: load }) => load.total_ms) },
-      { label: "slowest", colour: "faint", values: buckets.map(({ page_load: load }) => load.slowest_ms) },
-    ],
-  };
-}
-
-function firstMeasured({ buckets, replicas }: Metrics): string {
-  const withRequests = buckets.find(({ requests }) => requests > 0)?.at ?? "9";
-  const ofReplicas = replicas.flatMap(({ buckets: own }) => own.find(({ cpus }) => cpus !== null)?.at ?? []);
-  return [withRequests, ...ofReplicas].toSorted()[0] ?? "";
-}
-
-/** Returns the sum over all replicas for each bucket; null if no replica was measured. */
-function sumOf(
-  { buckets, replicas }: Metrics,
-  read: (bucket: Metrics["replicas"][number]["buckets"][number]) => number | null,
-): (number | null)[] {
-  const sums = new Map<string, number>();
-  for (const replica of replicas)
-    for (const bucket of replica.buckets) {
-      const value = read(bucket);
-      if (value !== null) sums.set(bucket.at, (sums.get(bucket.at) ?? 0) + value);
-    }
-  return buckets.map(({ at }) => sums.get(at) ?? null);
 }

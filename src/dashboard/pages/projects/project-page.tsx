@@ -5,16 +5,15 @@ import { useCall } from "../../data/api.ts";
 import { count, firstLine, shortCommit } from "../../data/format.ts";
 import { useProject, type Project } from "../../data/project.ts";
 import { seenIn, troublesOf, type OverviewProject } from "../../frame/stand.ts";
-import { CopyButton } from "../../ui/copy.tsx";
-import { Page, Section } from "../../ui/page.tsx";
+import { Page } from "../../ui/page.tsx";
 import { State } from "../../ui/status.tsx";
 import { Ago, Fact, Mono, Plain } from "../../ui/text.tsx";
 import { Empty, View } from "../../ui/view.tsx";
 import { FailureBox } from "../builds/failure-box.tsx";
 import { Findings } from "../diagnosis/findings.tsx";
-import { DiskUse } from "../disk/disk-use.tsx";
 import { Latest } from "../timeline/latest.tsx";
 import { FirstDeployment } from "./first-deployment.tsx";
+import { LastHour } from "./last-hour.tsx";
 
 /** The overview of a project, or how to create its first deployment. */
 export function ProjectPage() {
@@ -63,16 +62,8 @@ function Active({ project }: { readonly project: Project }) {
       ) : (
         <Facts project={project} />
       )}
+      {active !== null && <LastHour slug={slug} />}
       {active !== null && <Latest slug={slug} />}
-      <DiskUse slug={slug} />
-      {active !== null && (
-        <Section title="Repository">
-          <ul className="-mt-1.5 flex flex-col">
-            <Remote url={project.git.https} />
-            <Remote url={project.git.ssh} />
-          </ul>
-        </Section>
-      )}
     </>
   );
 }
@@ -171,15 +162,6 @@ function LastBackup({ of }: { readonly of: OverviewProject["last_backup"] }) {
     <>
       <State of={of.status} /> <Ago at={of.at} />
     </>
-  );
-}
-
-function Remote({ url }: { readonly url: string }) {
-  return (
-    <li className="flex items-center gap-1">
-      <Mono className="min-w-0 truncate text-muted">{url}</Mono>
-      <CopyButton text={url} label="Copy the address of the repository" />
-    </li>
   );
 }
 

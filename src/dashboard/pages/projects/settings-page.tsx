@@ -5,11 +5,14 @@ import { textOf } from "../../data/text-of.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { useProject, type Project } from "../../data/project.ts";
 import { Button } from "../../ui/button.tsx";
+import { CopyButton } from "../../ui/copy.tsx";
 import { Field, TextArea, TextField } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
+import { Mono } from "../../ui/text.tsx";
 import { View } from "../../ui/view.tsx";
+import { DiskUse } from "../disk/disk-use.tsx";
 import { Followed } from "../follow/followed.tsx";
 import { Runtime } from "../platform/runtime.tsx";
 import { DeleteProject } from "./delete-project.tsx";
@@ -28,6 +31,8 @@ export function SettingsPage() {
           {data.state === "active" && <Maintenance project={data} />}
           {data.state === "active" && <SourceSettings project={data} />}
           {data.state === "active" && <Followed project={data} />}
+          <Repository project={data} />
+          <DiskUse slug={data.slug} />
           {data.state === "active" && <Runtime slug={data.slug} />}
           <Danger project={data} />
         </Page>
@@ -159,6 +164,21 @@ function PreviewFields({ project: { previews, preview_variables: inherited } }: 
         )}
       </Field>
     </>
+  );
+}
+
+function Repository({ project: { git } }: { readonly project: Project }) {
+  return (
+    <Section title="Repository">
+      <ul className="-mt-1.5 flex flex-col">
+        {[git.https, git.ssh].map((url) => (
+          <li key={url} className="flex items-center gap-1">
+            <Mono className="min-w-0 truncate text-muted">{url}</Mono>
+            <CopyButton text={url} label="Copy the address of the repository" />
+          </li>
+        ))}
+      </ul>
+    </Section>
   );
 }
 

@@ -1,0 +1,53 @@
+import { Link } from "@tanstack/react-router";
+import { lazy, Suspense, useMemo } from "react";
+import { useCall } from "../../data/api.ts";
+import { loadPart } from "../../data/load-part.ts";
+import { Section } from "../../ui/page.tsx";
+import { Skeleton } from "../../ui/view.tsx";
+import { axisOf, chartsOf, type Metrics } from "../metrics/charts-of.ts";
+
+// Loads at the same time as the numbers.
+const chartPart = loadPart(() => import("../../ui/chart.tsx"));
+const SmallChart = lazy(async () => ({ default: (await chartPart).SmallChart }));
+
+const shown: Readonly<Record<string, string>> = {
+  Requests: "Requests; failed ones in red",
+  Latency: "Latency: p50, p95 and p99",
+  Memory: "Memory of all replicas",
+};
+
+/** Shows the last hour of a project in three charts. */
+export function LastHour({ slug }: { readonly slug: string }) {
+  const { data } = useCall("metrics.get", { params: { slug }, query: { range: "1h" } }, { pollMs: 20_000, keep: true });
+  return (
+    <Section
+      title="Last hour"
+      actions={
+        <Link
+          to="/projects/$slug/metrics"
+          params={{ slug }}
+          className="text-sm text-accent underline underline-offset-2"
+        >
+          All metrics
+        </Link>
+      }
+    >
+      <div className="min-h-38">{data === undefined ? <Skeleton rows={1} height={152} /> : <Charts data={data} />}</div>
+    </Section>
+  );
+}
+
+function Charts({ data }: { readonly data: Metrics }) {
+  const [axis, charts] = useMemo(() => [axisOf(data), chartsOf(data)], [data]);
+  return (
+    <Suspense fallback={<Skeleton rows={1} height={152} />}>
+      <div className="grid gap-x-6 gap-y-4 lg:grid-cols-3">
+        {charts.flatMap(({ title, ...chart }) => {
+          const text = shown[title];
+          const isZoomed = { zoom: undefined, onZoom: () => {} };
+          return text === undefined ? [] : [<SmallChart key={title} title={text} {...chart} {...axis} {...isZoomed} />];
+        })}
+      </div>
+    </Suspense>
+  );
+}
