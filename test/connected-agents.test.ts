@@ -337,6 +337,26 @@ test("what a person's program does names both", async () => {
   await eventually(async () => (await atTools(token)).status === 401, "a removal ends it");
 });
 
+test("a person's command line, signed in to a browser, is not the person: it joins nothing in their name", async () => {
+  const invite = async (token: string) => {
+    const made = await api.call("POST", "/v1/invites", { token, body: { role: "owner" } });
+    return String(made.body["url"]).split("/join#")[1] ?? "";
+  };
+  const page = { origin: api.baseUrl, "x-berth-dashboard": "1" };
+  const join = (body: object, cookie = "") => api.call("POST", "/session/join", { headers: { ...page, cookie }, body });
+  const grace = await join({ code: await invite(org.owner), name: "Grace" });
+  const cookie = grace.headers.get("set-cookie")?.split(";", 1)[0] ?? "";
+  const request = asked({ client_id: "berth-cli", redirect_uri: "http://127.0.0.1:1/callback", resource: api.baseUrl });
+  const { headers } = await consentBrowser(api.baseUrl, cookie).decide(request, { choice: "allow", read_only: "on" });
+  const change = { client_id: "berth-cli", redirect_uri: "http://127.0.0.1:1/callback" };
+  const { body } = await exchange(answerOf(headers).get("code") ?? "", change);
+  const text = String(body["access_token"]);
+  assert.equal((await api.call("GET", "/v1/me", { token: text })).status, 200);
+  const foreign = await testOrganization(db, "foreign");
+  const refused = await join({ code: await invite(foreign.owner) }, await cookieFor(api.baseUrl, text));
+  assert.deepEqual([refused.status, refused.body["token"]], [400, undefined]);
+});
+
 test("parallel agents share one token", async () => {
   const token = await connect();
   const all = await Promise.all(Array.from({ length: 5 }, () => atTools(token)));

@@ -38,8 +38,9 @@ export interface Caller extends Rights {
   readonly token_id: string;
   readonly token_name: string;
   readonly approval_mode: boolean;
-  /** The person whose session it is; null for a token with a text of its own. */
+  /** On whose behalf it acts, in a session or by a connected program; null for a token that is nobody's own. */
   readonly person_id: string | null;
+  /** Null also for a person's program: it must not act as the person themselves. */
   readonly session_id: string | null;
   /** When the session's person last proved to be there; RFC 3339. */
   readonly fresh_at: string | null;

@@ -1,8 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { name } from "../contract/fields.ts";
-import { Refused } from "../features/context.ts";
-import type { HandlerPlatform } from "../features/context.ts";
+import { Refused, type Caller, type HandlerPlatform } from "../features/context.ts";
 import type { Authenticator } from "./authenticator.ts";
 import {
   addPasskey,
@@ -90,10 +89,15 @@ async function showInvitation(given: PersonSignIn, request: FastifyRequest): Pro
     role: found.role,
     projects: found.projects,
     /** Who is signed in here already and can join without another passkey. */
-    present: (present?.person_id ?? null) === null ? null : present?.token_name,
+    present: personIn(present) === null ? null : (present?.token_name ?? null),
     passkeys_unavailable: whyNoPasskeys(siteOf(given), request.headers.origin ?? "") ?? null,
     providers: await offeredProviders(given.platform.db),
   };
+}
+
+/** Returns whose session it is; null for a token, also for that of a person's program, which has fewer rights than the person. */
+function personIn(present: Caller | undefined): string | null {
+  return (present?.session_id ?? null) === null ? null : (present?.person_id ?? null);
 }
 
 const joinBody = z.object({ code, name: name.optional(), passkey: z.unknown().optional() });
@@ -106,7 +110,7 @@ async function joinByInvitation(given: PersonSignIn, request: FastifyRequest): P
   const browser = browserOf(request);
   const present = await sessionOf(given, request);
   if (chosen === undefined) {
-    const id = present?.person_id ?? null;
+    const id = personIn(present);
     if (id === null) throw new Refused("invalid_request", { error: "Type your name." });
     return join(given.platform, link, { person: { id }, passkey: null, browser });
   }
