@@ -11,7 +11,6 @@ import { countBranches, insertBranch } from "./queries.ts";
 export {
   deleteBranch,
   endBranch,
-  loseBranch,
   releaseBranch,
   runningBranches,
   saveBranch,

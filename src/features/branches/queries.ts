@@ -166,28 +166,18 @@ export async function runningBranches(db: Db) {
     .execute();
 }
 
-/** Records a running branch's size and access, and its address. */
+/** Records what was found out about a ready branch. */
 export async function saveBranch(
   db: Db | Tx,
   { org_id, id }: { readonly org_id: string; readonly id: string },
-  change: Partial<Columns<"database_branch", "size_bytes" | "access" | "host" | "port" | "engine_version">>,
+  change: Partial<
+    Columns<"database_branch", "size_bytes" | "access" | "host" | "port" | "engine_version"> &
+      Columns<"database_branch", "status" | "problem_code" | "problem">
+  >,
 ): Promise<void> {
   await db
     .updateTable("database_branch")
     .set(change)
-    .where(({ and }) => and({ org_id, id, status: "ready" }))
-    .execute();
-}
-
-/** Records that a ready branch is lost. */
-export async function loseBranch(
-  db: Db,
-  { org_id, id }: { readonly org_id: string; readonly id: string },
-  { code, summary }: Pick<Failure, "code" | "summary">,
-): Promise<void> {
-  await db
-    .updateTable("database_branch")
-    .set({ status: "failed", problem_code: code, problem: summary })
     .where(({ and }) => and({ org_id, id, status: "ready" }))
     .execute();
 }

@@ -1,4 +1,4 @@
-import { loseBranch, runningBranches, saveBranch, unknownBranches } from "../../features/branches/branches.ts";
+import { runningBranches, saveBranch, unknownBranches } from "../../features/branches/branches.ts";
 import { databaseOf, serverOf, specOf, wantedDatabases, type DatabaseRow } from "../../features/database/database.ts";
 import { markVariablesChanged } from "../../features/env/env.ts";
 import { mapWithConcurrency } from "../../kit/map-with-concurrency.ts";
@@ -31,10 +31,12 @@ export async function tendBranches(platform: Platform, resting: Resting): Promis
     } catch (error) {
       log.error({ err: error, branch: branch.id }, "could not tend a branch; it will be tried again");
       if (error instanceof PartMissing)
-        await loseBranch(db, branch, { code: "part_missing", summary: "Its data is gone from the data folder." });
+        await saveBranch(db, branch, { status: "failed", problem_code: "part_missing", problem: gone });
     }
   });
 }
+
+const gone = "Its data is gone from the data folder.";
 
 async function tend(platform: Platform, branch: Branch, resting: Resting): Promise<void> {
   const { db, vault, ports } = platform;
