@@ -3,8 +3,9 @@
 CREATE FUNCTION public.can_sign_in(wanted text) RETURNS boolean
     LANGUAGE sql STABLE
     AS $$
-  select exists (select from passkey where person_id = wanted)
-    or exists (select from identity join provider using (issuer) where person_id = wanted)
+  select exists (select from person where id = wanted and disabled_at is null) and (
+    exists (select from passkey where person_id = wanted)
+    or exists (select from identity join provider using (issuer) where person_id = wanted))
 $$;
 
 CREATE FUNCTION public.certificates_changed() RETURNS trigger
@@ -990,7 +991,8 @@ CREATE TABLE public.person (
     id text NOT NULL,
     name text NOT NULL,
     email text,
-    created_at timestamp with time zone DEFAULT now() NOT NULL
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    disabled_at timestamp with time zone
 );
 
 CREATE TABLE public.platform_backup (

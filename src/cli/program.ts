@@ -41,6 +41,7 @@ import { addSelfDescription } from "./commands/self-description.ts";
 import { addSshKeys } from "./commands/ssh-keys.ts";
 import { addStatus } from "./commands/status.ts";
 import { addTimeline } from "./commands/timeline.ts";
+import { addAccounts } from "./commands/accounts.ts";
 import { addPeople } from "./commands/people.ts";
 import { addProviders } from "./commands/providers.ts";
 import { addTokens } from "./commands/tokens.ts";
@@ -65,6 +66,7 @@ const headings: readonly (readonly [heading: string, ...AddCommands[]])[] = [
     addSshKeys,
     addRegistries,
     addPeople,
+    addAccounts,
     addProviders,
     addTokens,
     addApprovals,

@@ -33,7 +33,61 @@ const invite = z.object({
   expires_at: timestamp,
 });
 
+const account = z.object({
+  id,
+  name: z.string(),
+  email: z.string().nullable(),
+  /** The slugs of the person's organizations. */
+  organizations: z.array(z.string()),
+  can_sign_in: z.boolean(),
+  created_at: timestamp,
+  last_used_at: timestamp.nullable(),
+  disabled_at: timestamp.nullable(),
+});
+
+const ofAccount = { may: "operator orgs:write", params: z.object({ id }) } as const;
+
 export const rows = [
+  row({
+    name: "people.accounts",
+    request: "GET /v1/platform/people",
+    may: "operator orgs:read",
+    result: z.object({ accounts: z.array(account) }),
+    summary: "List the people of all organizations",
+  }),
+  row({
+    ...ofAccount,
+    name: "people.link",
+    request: "POST /v1/platform/people/:id/link",
+    // It signs in as the person.
+    approval: true,
+    result: z.object({ id, url: z.string().nullable(), expires_at: timestamp }),
+    secret: "url",
+    success: [201],
+    errors: ["conflict"],
+    activity: "person.link_made",
+    summary: "Make a link that signs a person in once, within 15 minutes, so that they can add a passkey",
+  }),
+  row({
+    ...ofAccount,
+    name: "people.disable",
+    request: "POST /v1/platform/people/:id/disable",
+    approval: true,
+    result: account,
+    errors: ["conflict", "last_owner_token"],
+    changes_rights: true,
+    activity: "person.disabled",
+    summary: "Disable a person: their sessions, tokens, SSH keys and invitations end within a second",
+  }),
+  row({
+    ...ofAccount,
+    name: "people.enable",
+    request: "POST /v1/platform/people/:id/enable",
+    result: account,
+    errors: ["conflict"],
+    activity: "person.enabled",
+    summary: "Let a disabled person sign in again; what ended stays ended",
+  }),
   row({
     name: "people.list",
     request: "GET /v1/members",
@@ -47,6 +101,7 @@ export const rows = [
     names: "member",
     may: "owner tokens:write",
     approval: true,
+    fresh: true,
     params: z.object({ id }),
     body: z.strictObject({ role: z.enum(roles).optional(), projects: projects.nullable().optional() }),
     result: member,
@@ -61,6 +116,7 @@ export const rows = [
     names: "member",
     may: "owner tokens:write",
     approval: true,
+    fresh: true,
     params: z.object({ id }),
     success: [204],
     errors: ["last_owner_token", "forbidden"],
@@ -73,6 +129,7 @@ export const rows = [
     request: "POST /v1/invites",
     may: "owner tokens:write",
     approval: true,
+    fresh: true,
     body: z.strictObject({
       role: z.enum(roles).default("member"),
       /** Limits a member to these projects. */

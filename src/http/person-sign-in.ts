@@ -21,9 +21,10 @@ import {
   whyNoPasskeys,
   type PasskeySite,
 } from "./passkeys.ts";
-import { browserOf, presentSession } from "./provider-sign-in.ts";
+import { presentSession } from "./provider-sign-in.ts";
 import {
   answer,
+  browserOf,
   refusedSignIn,
   requireOwnPage,
   sessionOf,

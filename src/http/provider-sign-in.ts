@@ -22,7 +22,15 @@ import {
   type Session,
 } from "./handlers.ts";
 import { createOidcClient, type Answered, type OidcClient } from "./oidc.ts";
-import { answer, refusedSignIn, requireOwnPage, sessionCookie, tokenOfCookie, type SignIn } from "./sign-in.ts";
+import {
+  answer,
+  browserOf,
+  refusedSignIn,
+  requireOwnPage,
+  sessionCookie,
+  tokenOfCookie,
+  type SignIn,
+} from "./sign-in.ts";
 
 export interface ProviderSignIn extends SignIn {
   readonly authenticator: Pick<Authenticator, "authenticate" | "forget">;
@@ -194,8 +202,4 @@ async function act(
     });
   else await refreshSession(platform, session.id);
   return { text: null, next: "/account" };
-}
-
-export function browserOf(request: FastifyRequest): Browser {
-  return { user_agent: request.headers["user-agent"] ?? "", address: request.clientAddress };
 }

@@ -6,7 +6,16 @@ import { addressKey } from "../kit/address-key.ts";
 import type { Vault } from "../store/vault.ts";
 import type { Authenticator } from "./authenticator.ts";
 import { openCookie, readCookie, sealCookie, writeCookie } from "./cookies.ts";
-import { endSession, keepSession, sessionIdleMs } from "./handlers.ts";
+import {
+  beginSession,
+  endSession,
+  keepSession,
+  personLinkPrefix,
+  readPersonLink,
+  sessionIdleMs,
+  usePersonLink,
+  type Browser,
+} from "./handlers.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 
 export interface SignIn {
@@ -83,10 +92,22 @@ async function open(signIn: SignIn, request: FastifyRequest, reply: FastifyReply
   const question =
     typeof code === "string" && how.agreed !== true ? await questionBefore(signIn, request, code, how) : null;
   if (question !== null) return answer(reply, 200, { question });
-  const token = typeof code === "string" ? signIn.links.redeem(code) : given;
+  const token = typeof code === "string" ? await redeem(signIn, request, code) : given;
   if (typeof token !== "string") throw refusedSignIn(signIn, request, "The link was used or has expired.");
   await requireToken(signIn, request, token);
   return startSession(signIn, request, reply, token);
+}
+
+/** Returns the token of a link's code, or a new session of the person whose link it is; undefined when the code is not valid any more. */
+async function redeem({ platform, vault, links }: SignIn, request: FastifyRequest, code: string) {
+  if (!code.startsWith(personLinkPrefix)) return links.redeem(code);
+  const person = await readPersonLink({ db: platform.db, vault }, code);
+  if (person === undefined || !(await usePersonLink(platform.db, code))) return undefined;
+  return beginSession(platform, person.id, { method: "link", fresh_at: null, browser: browserOf(request) });
+}
+
+export function browserOf(request: FastifyRequest): Browser {
+  return { user_agent: request.headers["user-agent"] ?? "", address: request.clientAddress };
 }
 
 interface OpenBody {
@@ -103,6 +124,7 @@ interface OpenBody {
  * page, unnoticed, because what the person types next would go there. Null if there is nothing to ask, or the code is not valid.
  */
 async function questionBefore(signIn: SignIn, request: FastifyRequest, code: string, { elsewhere }: OpenBody) {
+  if (code.startsWith(personLinkPrefix)) return questionOfPerson(signIn, request, code);
   const token = signIn.links.peek(code);
   const next = token === undefined ? undefined : (await signIn.authenticator.authenticate(token))?.caller;
   if (next === undefined) return null;
@@ -110,6 +132,13 @@ async function questionBefore(signIn: SignIn, request: FastifyRequest, code: str
   const isOther = present !== undefined && present.token_id !== next.token_id;
   if (!isOther && (elsewhere !== true || present !== undefined)) return null;
   return { organization: next.org_name, token: next.token_name, present: present?.org_name ?? null };
+}
+
+/** Always asks: who opens the link acts under that person's name from then on. */
+async function questionOfPerson(signIn: SignIn, request: FastifyRequest, code: string) {
+  const person = await readPersonLink({ db: signIn.platform.db, vault: signIn.vault }, code);
+  const present = await sessionOf(signIn, request);
+  return person === undefined ? null : { person: person.name, present: present?.org_name ?? null };
 }
 
 /** Returns who is signed in in the browser that sent this request, which must be below `/session`. Suspended organizations have no session. */

@@ -613,6 +613,7 @@ export interface Tables {
     name: string;
     email: string | null;
     created_at: Generated<Timestamp>;
+    disabled_at: Timestamp | null;
   };
   platform_backup: {
     id: string;

@@ -79,8 +79,15 @@ export function accessRows(subject: () => Subject): void {
     await subject().expect(409, "DELETE", second, { as: ada });
     assert.deepEqual((await subject().expect(200, "GET", "/v1/me/identities", { as: ada })).body.identities, []);
     await subject().expect(409, "DELETE", "/v1/me/identities/none");
+    const { accounts } = (await subject().expect(200, "GET", "/v1/platform/people", { as: "operator" })).body;
+    const account = `/v1/platform/people/${accounts.find(({ name }: Json) => name === "Ada L.").id}`;
+    const { body: link } = await subject().expect(201, "POST", `${account}/link`, { as: "operator" });
+    subject().secrets.add(link.url);
     await subject().expect(204, "POST", "/v1/me/sessions/end", { as: ada });
     await subject().expect(401, "GET", "/v1/me", { as: ada });
+    const disabled = await subject().expect(200, "POST", `${account}/disable`, { as: "operator" });
+    assert.deepEqual([disabled.body.can_sign_in, disabled.body.organizations], [false, ["main"]]);
+    await subject().expect(200, "POST", `${account}/enable`, { as: "operator" });
     await subject().expect(204, "DELETE", `/v1/members/${id}`);
     const other = await subject().expect(201, "POST", "/v1/invites", { body: {} });
     await subject().expect(204, "DELETE", `/v1/invites/${other.body.id}`);

@@ -11,6 +11,7 @@ const all = { names: null, scope: "tokens:read", method: "GET", allowed: 200 } a
 const me = { access: "member", names: null, scope: null, path: () => "/v1/me/sessions" } as const;
 
 const ownPasskey = { ...me, path: () => "/v1/me/passkeys/pky_none" } as const;
+const onPerson = { access: "operator", names: null, scope: "orgs:write", method: "POST", allowed: 404 } as const;
 const operator = { access: "operator", names: null, scope: "orgs:write" } as const;
 
 /** The permissions of the rows about people. */
@@ -40,6 +41,16 @@ export const peoplePermissions: Readonly<Record<string, Permission>> = {
   "providers.delete": {
     ...{ ...operator, approval: true, method: "DELETE", path: () => "/v1/platform/providers/none", allowed: 404 },
   },
+  "people.accounts": {
+    ...operator,
+    scope: "orgs:read",
+    method: "GET",
+    path: () => "/v1/platform/people",
+    allowed: 200,
+  },
+  "people.link": { ...onPerson, approval: true, path: () => "/v1/platform/people/none/link" },
+  "people.disable": { ...onPerson, approval: true, path: () => "/v1/platform/people/none/disable" },
+  "people.enable": { ...onPerson, path: () => "/v1/platform/people/none/enable" },
   "people.list": { ...all, access: "member", path: () => "/v1/members" },
   "people.update": { ...ofMember, approval: true, method: "PATCH", body: () => ({ role: "owner" }), allowed: 200 },
   "people.remove": { ...ofMember, approval: true, method: "DELETE", allowed: 204 },

@@ -23,11 +23,11 @@ export type Credential =
   | { readonly code: string; readonly agreed: boolean; readonly elsewhere: boolean };
 
 /** What the page asks before a link signs in. `present`: the organization of the session that it would replace. */
-export interface SignInQuestion {
-  readonly organization: string;
-  readonly token: string;
-  readonly present: string | null;
-}
+export type SignInQuestion = { readonly present: string | null } & (
+  | { readonly organization: string; readonly token: string }
+  /** The person whose link it is. */
+  | { readonly person: string }
+);
 
 /** Signs in, or returns what to ask first. Throws a sentence for the user. */
 export async function signIn(body: Credential): Promise<Session | { readonly question: SignInQuestion }> {

@@ -153,6 +153,14 @@ const words: { readonly [N in AskedFor]: Words } = {
     order: (asked) => `Remove ${called(asked)} from the organization`,
     effect: () => "Their sessions, and the tokens and SSH keys that they created here, end within a second.",
   },
+  "people.link": {
+    order: (asked) => `Make a link that signs in as ${called(asked)}`,
+    effect: () => "Whoever opens it within 15 minutes acts as this person, once.",
+  },
+  "people.disable": {
+    order: (asked) => `Disable ${called(asked)} in all organizations`,
+    effect: () => "Their sessions, tokens, SSH keys and invitations end within a second.",
+  },
   "people.invite": {
     order: ({ detail }) => `Invite a person with the role ${text(detail["role"])}`,
     effect: () => "Whoever has the link can join within seven days, once.",

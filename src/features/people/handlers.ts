@@ -6,11 +6,14 @@ import { newId } from "../../kit/ids.ts";
 import { voidApprovals } from "../approvals/approvals.ts";
 import type { Context, Handlers } from "../context.ts";
 import { lockKeepsOwner, mayRevoke, projectIdsOf } from "../tokens/tokens.ts";
+import { accountHandlers } from "./accounts.ts";
 import { linkHash } from "./people.ts";
 import * as queries from "./queries.ts";
 import { inviteMs, within } from "./rules.ts";
 
 export const people: Handlers<"people"> = {
+  ...accountHandlers,
+
   async list(ctx) {
     return { members: await queries.listMembers(ctx.tx, ctx.caller.org_id) };
   },

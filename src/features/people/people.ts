@@ -14,6 +14,7 @@ import { idleMs, sessionMs } from "./rules.ts";
 
 export { selectPasskey, touchPasskey, useChallenge, type NewPasskey } from "./queries.ts";
 export { idleMs as sessionIdleMs, isRecent } from "./rules.ts";
+export { personLinkPrefix, readPersonLink, usePersonLink } from "./accounts.ts";
 export {
   addIdentity,
   addPasskey,
@@ -133,6 +134,8 @@ interface Beginning {
 }
 
 async function begin(tx: Tx, { browser, ...session }: Beginning): Promise<string> {
+  if (!(await queries.lockEnabled(tx, session.person_id)))
+    throw new Refused("unauthorized", { error: "Your account is disabled. Ask the platform's operator." });
   const text = newTokenText("s");
   const created_at = new Date();
   const row = {

@@ -199,6 +199,12 @@ export async function selectPerson(db: Db | Tx, id: string) {
   return db.selectFrom("person").select(["id", "name", "email"]).where("id", "=", id).executeTakeFirst();
 }
 
+/** Returns whether a person may sign in; until the transaction ends, the operator cannot disable them. */
+export async function lockEnabled(tx: Tx, id: string): Promise<boolean> {
+  const found = await tx.selectFrom("person").select("disabled_at").where("id", "=", id).forShare().executeTakeFirst();
+  return found?.disabled_at === null;
+}
+
 export async function insertPerson(tx: Tx, person: Columns<"person", "id" | "name" | "email">): Promise<void> {
   await tx.insertInto("person").values(person).execute();
 }

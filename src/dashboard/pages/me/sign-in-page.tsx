@@ -127,22 +127,34 @@ interface QuestionProps {
   readonly onAgree: () => void;
 }
 
-function Question({ question: { organization, token, present }, busy, onAgree }: QuestionProps) {
+function Question({ question, busy, onAgree }: QuestionProps) {
+  const { present } = question;
+  const name = "person" in question ? question.person : question.organization;
   const now =
     present === null
       ? "Another site may have opened it."
       : `This browser is signed in to ${present}; that session would end.`;
   return (
-    <Entrance title={`Sign in to ${organization}?`}>
+    <Entrance title={`Sign in ${"person" in question ? "as" : "to"} ${name}?`}>
       <p className="mb-3 text-sm">
-        This link signs in to the organization <b>{organization}</b> with the token <b>{token}</b>. {now}
+        {"person" in question ? (
+          <>
+            This link signs in as <b>{name}</b>, once. Add a passkey within ten minutes, on the page of your
+            session.{" "}
+          </>
+        ) : (
+          <>
+            This link signs in to the organization <b>{name}</b> with the token <b>{question.token}</b>.{" "}
+          </>
+        )}
+        {now}
       </p>
       <p className="mb-5 text-sm text-muted">
-        Continue only if you asked for it: what you enter afterwards goes to {organization}.
+        Continue only if you asked for it: what you enter afterwards goes to {name}.
       </p>
       <div className="flex gap-2">
         <Button look="primary" busy={busy} onClick={onAgree}>
-          Sign in to {organization}
+          {"person" in question ? `Sign in as ${name}` : `Sign in to ${name}`}
         </Button>
         <Button onClick={() => location.assign("/")}>
           {present === null ? "Do not sign in" : `Stay in ${present}`}

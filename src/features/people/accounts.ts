@@ -1,0 +1,109 @@
+import { createHash, randomBytes } from "node:crypto";
+import type { Context, Handlers } from "../context.ts";
+import type { Db } from "../../store/database.ts";
+import type { Vault } from "../../store/vault.ts";
+import { voidApprovals } from "../approvals/approvals.ts";
+import { recordActivity } from "../activity/activity.ts";
+import { lockKeepsOwner } from "../tokens/tokens.ts";
+import * as accounts from "./account-queries.ts";
+import { endSessions, revokeTokens, selectPerson, tokensOfMember, useChallenge } from "./queries.ts";
+
+/** What the platform's operator does with people. */
+export const accountHandlers: Pick<Handlers<"people">, "accounts" | "link" | "disable" | "enable"> = {
+  async accounts({ tx }) {
+    return { accounts: await accounts.listAccounts(tx) };
+  },
+
+  async link(ctx, { params: { id } }) {
+    const { platform, now } = ctx;
+    const found = (await accounts.selectAccount(ctx.tx, id)) ?? ctx.fail("not_found");
+    if (found.disabled_at !== null) return ctx.fail("conflict", { error: `${found.name} is disabled.` });
+    if (found.organizations.length === 0)
+      return ctx.fail("conflict", { error: `${found.name} is in no organization.`, hint: "Invite them again." });
+    const until = now.getTime() + linkMs;
+    const link = JSON.stringify({ person: id, until, random: randomBytes(16).toString("base64url") });
+    const code = platform.vault.seal(sealedFor, "link", link).toString("base64url");
+    await tellOrganizations(ctx, "person.link_made", found);
+    // In the URL's fragment, so that it reaches neither server logs nor a Referer.
+    const url = `${platform.addresses.controlUrl}/sign-in#${personLinkPrefix}${code}`;
+    return { id, url, expires_at: new Date(until).toISOString() };
+  },
+
+  async disable(ctx, { params: { id } }) {
+    const { tx, platform } = ctx;
+    const found = (await accounts.selectAccount(tx, id)) ?? ctx.fail("not_found");
+    const memberships = await accounts.membershipsToEnd(tx, id);
+    for (const { org_id, id: member, role } of memberships)
+      if (!(await lockKeepsOwner(tx, org_id, member)) && role === "owner")
+        return ctx.fail("last_owner_token", {
+          error: `${found.name} is the last owner of an organization.`,
+          hint: "Give it another owner first: `berth orgs rescue` makes a token for one.",
+        });
+    if (!(await accounts.setDisabled(tx, id, true)))
+      return ctx.fail("conflict", { error: `${found.name} is disabled already.` });
+    await endSessions(tx, { person_id: id });
+    for (const { org_id, id: member } of memberships) {
+      const made = (await tokensOfMember(tx, org_id, member)).map((token) => token.id);
+      await accounts.endKeysAndInvites(tx, org_id, made);
+      // The membership stays, for the case that the person is enabled again.
+      const ended = made.filter((token) => token !== member);
+      if (ended.length > 0) await revokeTokens(tx, org_id, ended);
+      for (const token_id of made) await voidApprovals(tx, platform.wakeups, { org_id, token_id });
+    }
+    await platform.wakeups.send(tx, "tokens");
+    await tellOrganizations(ctx, "person.disabled", found);
+    return (await accounts.selectAccount(tx, id)) ?? ctx.fail("not_found");
+  },
+
+  async enable(ctx, { params: { id } }) {
+    const found = (await accounts.selectAccount(ctx.tx, id)) ?? ctx.fail("not_found");
+    if (!(await accounts.setDisabled(ctx.tx, id, false)))
+      return ctx.fail("conflict", { error: `${found.name} is not disabled.` });
+    await tellOrganizations(ctx, "person.enabled", found);
+    return { ...found, ...(await accounts.selectAccount(ctx.tx, id)) };
+  },
+};
+
+const linkMs = 15 * 60_000;
+const sealedFor = "person";
+
+/** By which the sign-in page's codes of people differ from those of tokens. */
+export const personLinkPrefix = "p.";
+
+/** Returns whose link a code is of; undefined when it has expired, or is none. Does not use it. */
+export async function readPersonLink({ db, vault }: { readonly db: Db; readonly vault: Vault }, code: string) {
+  try {
+    const text = vault.open(sealedFor, "link", sealedOf(code));
+    const { person, until } = JSON.parse(text) as { person: string; until: number };
+    return until > Date.now() ? await selectPerson(db, person) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Uses a person's link; returns false when it was used before. */
+export async function usePersonLink(db: Db, code: string): Promise<boolean> {
+  // The bytes, because several texts decode to the same ones.
+  return useChallenge(db, createHash("sha256").update(sealedOf(code)).digest(), new Date(Date.now() + linkMs));
+}
+
+const sealedOf = (code: string) => Buffer.from(code.slice(personLinkPrefix.length), "base64url");
+
+interface Told {
+  readonly id: string;
+  readonly name: string;
+}
+
+type Changing = Context<"people.link"> | Context<"people.disable"> | Context<"people.enable">;
+
+/** Records what the operator did in the person's organizations, too. */
+async function tellOrganizations(ctx: Changing, action: string, { id, name: target }: Told): Promise<void> {
+  const { caller, note, tx } = ctx;
+  note({ target, resource: id });
+  for (const { org_id } of await accounts.membershipsToEnd(tx, id))
+    if (org_id !== caller.org_id)
+      await recordActivity(tx, {
+        ...{ org_id, project_id: null, actor_token_id: null, actor_name: "The platform's operator" },
+        ...{ action, target, detail: {} },
+      });
+}
