@@ -3,12 +3,22 @@ import { test } from "node:test";
 import { Client as NewClient, StreamableHTTPClientTransport as NewTransport } from "@modelcontextprotocol/client";
 import { Client as OldClient } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as OldTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import type { OutgoingOutcome } from "../src/ports/outgoing-http.ts";
 import { answerOf, consentBrowser, cookieFor, nonceOf, proof } from "./support/consent.ts";
 import { eventually } from "./support/eventually.ts";
 import { testProject } from "./support/fixtures.ts";
 import { sharedApi, testOrganization, testToken } from "./support/test-platform.ts";
 
-const api = await sharedApi();
+/** What other sites answer, by address. */
+const sites: Record<string, OutgoingOutcome> = {};
+const seen: string[] = [];
+const api = await sharedApi({
+  ports: {
+    outgoingHttp: {
+      send: async ({ url }) => (seen.push(url), sites[url]) ?? { outcome: "failed", reason: "It is private." },
+    },
+  },
+});
 const { db } = api.database;
 const org = await testOrganization(db, "acme");
 await testProject(api.platform, org, "demo");
@@ -51,10 +61,11 @@ const atTools = (token: string, body: object = list) =>
 const errorOf = ({ status, body }: Answer) => [status, body["error"]];
 
 /** What an SDK keeps while it signs in; `url` is where it sends the browser. */
-function provider() {
+function provider(clientMetadataUrl?: string) {
   const kept: Record<string, unknown> = {};
   return {
     kept,
+    ...(clientMetadataUrl && { clientMetadataUrl }),
     redirectUrl: redirect,
     clientMetadata: { client_name: "An SDK", redirect_uris: [redirect], application_type: "native" },
     state: () => "st",
@@ -81,9 +92,15 @@ const generations = {
   },
 };
 
-for (const [name, make] of Object.entries(generations))
-  test(`a client of ${name} connects from the address alone: discovery, registration, consent, tools, a call`, async () => {
-    const given = provider();
+const described = "https://sdk.example/client.json";
+const ways = [undefined, described] as const;
+for (const [name, make, way] of Object.entries(generations).flatMap(([name, make]) =>
+  ways.map((way) => [name, make, way] as const),
+))
+  test(`a client of ${name}${way === undefined ? "" : " with a document"} connects from the address alone: discovery, registration, consent, tools, a call`, async () => {
+    const given = provider(way);
+    const content = { client_id: described, client_name: "An SDK", redirect_uris: [redirect] };
+    sites[described] = { outcome: "answered", status: 200, excerpt: JSON.stringify(content) };
     const transport = () => make.transport(new URL("/mcp", api.baseUrl), given as never);
     const first = transport();
     await assert.rejects(make.client().connect(first as never), /nauthorized/);
@@ -91,6 +108,7 @@ for (const [name, make] of Object.entries(generations))
     assert.equal(status, 303);
     const answer = answerOf(headers);
     assert.deepEqual([answer.get("state"), answer.get("iss")], ["st", api.baseUrl]);
+    if (way !== undefined) assert.ok(seen.includes(described));
     await first.finishAuth((name === "SDK 2" ? answer : answer.get("code")) as never);
     const client = make.client();
     await client.connect(transport() as never);
@@ -146,6 +164,39 @@ test("a request that is not the program's own is shown, and never leads to anoth
     1,
   ])
     assert.deepEqual(errorOf(await register({ redirect_uris: [uri] })), [400, "invalid_redirect_uri"], String(uri));
+});
+
+test("a program that has not registered is described by the document at its id, and by nothing else", async () => {
+  const answering = (id: string, change: object = {}, status = 200): OutgoingOutcome => ({
+    outcome: "answered",
+    status,
+    excerpt: JSON.stringify({ client_id: id, client_name: "Editor", redirect_uris: [redirect], ...change }),
+  });
+  const load = (id: string) => browser.load(asked({ client_id: id }));
+  const good = "https://editor.example/client.json";
+  sites[good] = answering(good);
+  assert.match((await load(good)).html, /Editor \(described by editor\.example\)/);
+  const form = await browser.decide(asked({ client_id: good }));
+  const made = await exchange(answerOf(form.headers).get("code") ?? "", { client_id: good });
+  assert.equal(made.status, 200, made.text);
+  const bad = (name: string) => `https://editor.example/${name}`;
+  sites[bad("other-id")] = answering(good);
+  sites[bad("redirect")] = answering(bad("redirect"), {}, 302);
+  sites[bad("large")] = answering(bad("large"), { more: "x".repeat(5 * 1024) });
+  sites[bad("no-json")] = { outcome: "answered", status: 200, excerpt: "<html>" };
+  sites[bad("script")] = answering(bad("script"), { redirect_uris: ["javascript:alert(1)"] });
+  for (const id of [
+    ...Object.keys(sites).filter((each) => each !== good && each.includes("editor")),
+    "https://private.example/x",
+    "https://editor.example/",
+  ])
+    assert.equal((await load(id)).status, 400, id);
+  const stranger = consentBrowser(api.baseUrl, "");
+  assert.equal(
+    (await stranger.load(asked({ client_id: bad("other-id") }))).status,
+    200,
+    "strangers make it ask no site",
+  );
 });
 
 test("the port of a program on the person's computer may differ, its host may not", async () => {

@@ -5,6 +5,8 @@ export interface ShownConsent {
   readonly caller: Caller;
   /** As the program calls itself. */
   readonly program: string;
+  /** The host whose document describes the program; null: it registered itself. */
+  readonly describedBy: string | null;
   readonly isCommandLine: boolean;
   /** Who gets the answer; null: the program that shows the code which the person typed. */
   readonly receiver: { readonly name: string; readonly isOnThisComputer: boolean } | null;
@@ -18,10 +20,13 @@ export interface ShownConsent {
 }
 
 export function consentContent(shown: ShownConsent): PageContent {
-  const { caller, program, receiver, nonce, problem, userCode, isCommandLine } = shown;
+  const { caller, program, receiver, nonce, problem, userCode, isCommandLine, describedBy } = shown;
   const where = receiver === null ? "the program that shows the code" : answerText(receiver);
   const rows = [
-    ["Program", `${escape(program)} (as it calls itself)`],
+    [
+      "Program",
+      `${escape(program)} (${describedBy === null ? "as it calls itself" : `described by ${escape(describedBy)}`})`,
+    ],
     ["The answer goes to", where],
     ["Organization", `${escape(caller.org_name)} (${escape(caller.org_slug)})`],
     ["In the name of", escape(caller.token_name)],

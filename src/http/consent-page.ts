@@ -86,7 +86,7 @@ interface Asked {
 async function readAsked({ platform }: ConsentPage, { url }: FastifyRequest): Promise<Asked> {
   const query: Form = readForm(url.split("?")[1] ?? "");
   const { client_id = "", redirect_uri = "" } = query;
-  const client = await findClient(platform.db, client_id);
+  const client = await findClient(platform, client_id);
   if (client === undefined)
     throw new Refused("invalid_request", {
       error: "The program is not registered here, or no longer. Connect it again from its own settings.",
@@ -136,11 +136,10 @@ async function validAsked(page: ConsentPage, exchange: Exchange): Promise<Asked 
 }
 
 async function showAuthorize(page: ConsentPage, exchange: Exchange): Promise<FastifyReply> {
-  const { request, reply } = exchange;
+  const caller = await sessionOf(page.signIn, exchange.request);
+  if (caller === undefined) return askToSignIn(page, exchange);
   const asked = await validAsked(page, exchange);
-  if (asked === undefined) return reply;
-  const caller = await sessionOf(page.signIn, request);
-  return caller === undefined ? askToSignIn(page, exchange) : consent(page, exchange, { ...asked, caller });
+  return asked === undefined ? exchange.reply : consent(page, exchange, { ...asked, caller });
 }
 
 interface Asking {
@@ -175,6 +174,7 @@ async function askFor(
   const content = consentContent({
     ...asking,
     isCommandLine,
+    describedBy: client.id.startsWith("https://") ? new URL(client.id).host : null,
     program: isCommandLine ? `berth on ${device || "a computer"}` : client.name,
     receiver: redirect === null ? null : receiverOf(redirect),
     projects: await projectsToChoose(page.platform.db, asking.caller),

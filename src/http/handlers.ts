@@ -96,6 +96,7 @@ export {
   disconnect,
   exchangeCode,
   findClient,
+  isForgotten,
   isRedirect,
   isSameRedirect,
   issueCode,

@@ -7,7 +7,7 @@ import {
   commandLine,
   disconnect,
   exchangeCode,
-  findClient,
+  isForgotten,
   isRedirect,
   pollDevice,
   registerClient,
@@ -85,6 +85,7 @@ function serverOf(issuer: string, authorization_endpoint: string) {
     code_challenge_methods_supported: ["S256"],
     token_endpoint_auth_methods_supported: ["none"],
     revocation_endpoint_auth_methods_supported: ["none"],
+    client_id_metadata_document_supported: true,
     authorization_response_iss_parameter_supported: true,
     scopes_supported: ["mcp"],
   };
@@ -147,7 +148,7 @@ async function issue({ platform }: Oauth, form: Form): Promise<Issued | string> 
   const issued = await exchangeCode(platform, { code, client_id, redirect_uri, verifier: code_verifier });
   if (issued !== undefined) return issued;
   // Tells a client whose registration was forgotten to register again.
-  return (await findClient(platform.db, client_id)) === undefined ? "invalid_client" : "invalid_grant";
+  return (await isForgotten(platform.db, client_id)) ? "invalid_client" : "invalid_grant";
 }
 
 /** Refuses an address that sends too many such requests. */

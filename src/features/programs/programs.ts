@@ -16,6 +16,7 @@ import {
   rightsWithin,
   textOf,
 } from "../tokens/tokens.ts";
+import { isDocumentAddress, readDocument } from "./documents.ts";
 import * as queries from "./queries.ts";
 import {
   codeMs,
@@ -51,8 +52,21 @@ export async function registerClient(db: Db, given: Omit<Client, "id">, address:
   });
 }
 
-export async function findClient(db: Db, id: string): Promise<Client | undefined> {
-  return id === commandLine.id ? commandLine : queries.selectClient(db, id);
+/** Returns a client that is registered, or that a document at its id describes. Only for people who are signed in: it may ask another site. */
+export async function findClient(
+  { db, ports }: Pick<HandlerPlatform, "db" | "ports">,
+  id: string,
+): Promise<Client | undefined> {
+  if (id === commandLine.id) return commandLine;
+  return isDocumentAddress(id)
+    ? readDocument(ports.outgoingHttp, id, AbortSignal.timeout(10_000))
+    : queries.selectClient(db, id);
+}
+
+/** Returns whether a client's registration was forgotten. */
+export async function isForgotten(db: Db, id: string): Promise<boolean> {
+  if (id === commandLine.id || isDocumentAddress(id)) return false;
+  return (await queries.selectClient(db, id)) === undefined;
 }
 
 /** What a person chooses for a program. */
