@@ -94,7 +94,7 @@ test("a token made for projects reaches these alone, and the list names them", a
   assert.equal((await owner.berth(["env", "-p", "beyond"], { env })).exitCode, 4);
   const refused = await owner.berth(["create", "another"], { env });
   assert.match(refused.stderr, /limited to projects[\s\S]*not limited to projects/);
-  assert.match((await owner.berth(["tokens"])).stdout, /narrow +member +within, within-2/);
+  assert.match((await owner.berth(["tokens"])).stdout, /narrow +token +member +within, within-2/);
 });
 
 test("the CLI invites a person, changes what they reach, and removes them by name", async () => {

@@ -408,6 +408,19 @@ test("a person's command line, signed in to a browser, is not the person: it joi
   assert.deepEqual([refused.status, refused.body["token"]], [400, undefined]);
 });
 
+test("a person who was disabled in this moment connects nothing", async () => {
+  const made = await api.call("POST", "/v1/invites", { token: org.owner, body: {} });
+  const headers = { origin: api.baseUrl, "x-berth-dashboard": "1" };
+  const body = { code: String(made.body["url"]).split("/join#")[1], name: "Mallory" };
+  const joined = await api.call("POST", "/session/join", { headers, body });
+  const mallory = consentBrowser(api.baseUrl, joined.headers.get("set-cookie")?.split(";", 1)[0] ?? "");
+  assert.equal((await mallory.load(asked())).status, 200);
+  // This update wakes no cache, so the consent comes before it is known.
+  await db.updateTable("person").set({ disabled_at: new Date() }).where("name", "=", "Mallory").execute();
+  const { status, headers: answered } = await mallory.decide(asked());
+  assert.deepEqual([status, answered.get("location")], [403, null]);
+});
+
 test("parallel agents share one token", async () => {
   const token = await connect();
   const all = await Promise.all(Array.from({ length: 5 }, () => atTools(token)));

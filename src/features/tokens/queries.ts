@@ -61,10 +61,12 @@ const callers = (db: Db | Tx) =>
 
 const withoutSession = [sql<null>`null`.as("session_id"), sql<null>`null`.as("fresh_at")] as const;
 
+/** Returns a token or membership that may act now: a disabled person's membership stays, but may not. */
 export async function selectCaller(db: Db | Tx, id: string) {
   return callers(db)
     .select(withoutSession)
     .where("api_token.id", "=", id)
+    .where(sql<boolean>`not exists (select from person where id = api_token.person_id and disabled_at is not null)`)
     .where("organization.suspended_at", "is", null)
     .executeTakeFirst();
 }
