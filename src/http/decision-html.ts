@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import type { SignOptions } from "./decision-proof.ts";
 import type { Decision, Reach } from "./handlers.ts";
 import { visible } from "../kit/visible.ts";
 import { plainPageStyle } from "../contract/plain-page.ts";
@@ -10,6 +11,10 @@ export interface ShownDecision extends Decision {
   /** What follows from the request, in sentences. */
   readonly effect: string | undefined;
   readonly nonce: string;
+  /** What the browser needs to sign each choice with a passkey; null if none is asked for. */
+  readonly sign: SignOptions | null;
+  /** Why the decision just sent was not made. */
+  readonly problem: string | undefined;
   /** For a person who came from the dashboard; the page then links back to it. */
   readonly isSignedIn: boolean;
 }
@@ -23,7 +28,7 @@ export interface PageContent {
 }
 
 export function decisionContent(shown: ShownDecision): PageContent {
-  const { approval, request, effect, affected, nonce } = shown;
+  const { approval, request, effect, affected, nonce, sign, problem } = shown;
   const rows: readonly Row[] = [
     ...(approval.project === null ? [] : ([["Project", escape(approval.project)]] as const)),
     ["Organization", `${escape(approval.org_name)} (${escape(approval.org_slug)})`],
@@ -36,7 +41,12 @@ export function decisionContent(shown: ShownDecision): PageContent {
   ];
   const reaches = affected === null ? [] : affectedRows(affected);
   const reach = reaches.length === 0 ? "" : `<h2>What it reaches</h2>${table(reaches)}`;
-  const form = `<form method="post"><input type="hidden" name="nonce" value="${escape(nonce)}">
+  const signing =
+    sign === null
+      ? ["", ""]
+      : [` data-sign="${escape(JSON.stringify(sign))}"`, `<input type="hidden" name="signature" value="">`];
+  const trouble = problem === undefined ? "" : `<p class="warning" role="alert">${escape(problem)}</p>`;
+  const form = `${trouble}<form method="post"${signing[0]}>${signing[1]}<input type="hidden" name="nonce" value="${escape(nonce)}">
 <button name="choice" value="approved">Approve</button> <button name="choice" value="denied">Deny</button></form>`;
   const lead = effect === undefined ? "" : `<p>${escape(effect)}</p>`;
   // Shows the whole body above the buttons, because the summary omits details such as a new token's scopes.
@@ -106,8 +116,9 @@ button[value=approved]{border-color:var(--bad);color:var(--bad)}
 .warning{margin-top:1rem;color:var(--bad)}details{margin-top:2rem;font-size:13px}summary{color:var(--muted);cursor:pointer}.back{display:inline-block;margin-top:2rem;color:var(--accent);font-size:13px}
 @media(width<640px){th,td{display:block;width:100%}th{padding-bottom:0}tr td{border-top:0}button{flex:1;height:44px}}`;
 
-// Writes the times in the reader's zone, with the exact one in UTC on hover. Without it the page shows UTC.
-const script = `for(const t of document.querySelectorAll("time")){t.title=t.dateTime.replace("T"," ").replace(/(\\.\\d+)?Z$/," UTC");t.textContent=new Date(t.dateTime).toLocaleString("en-GB",{dateStyle:"medium",timeStyle:"short"})+" (your time)"}`;
+// Has a passkey sign what a person decides, and writes the times in the reader's zone, with the exact one in UTC on hover. Without it the page shows UTC.
+const script = `for(const t of document.querySelectorAll("time")){t.title=t.dateTime.replace("T"," ").replace(/(\\.\\d+)?Z$/," UTC");t.textContent=new Date(t.dateTime).toLocaleString("en-GB",{dateStyle:"medium",timeStyle:"short"})+" (your time)"}
+const f=document.querySelector("form[data-sign]");f?.addEventListener("submit",async e=>{const s=f.elements.signature,b=e.submitter;if(s.value)return;e.preventDefault();try{const publicKey=PublicKeyCredential.parseRequestOptionsFromJSON(JSON.parse(f.dataset.sign)[b.value]);s.value=JSON.stringify(await navigator.credentials.get({publicKey}));f.requestSubmit(b)}catch{}})`;
 
 const sha256 = (text: string) => `'sha256-${hash("sha256", text, "base64")}'`;
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { mayDecide } from "../contract/access.ts";
 import { routes } from "../contract/routes.ts";
-import { type Caller, type HandlerPlatform } from "../features/context.ts";
+import { Refused, type Caller, type HandlerPlatform } from "../features/context.ts";
 import type { Log } from "../kit/log.ts";
 import {
   decisionContent,
@@ -11,6 +11,7 @@ import {
   type Notice,
   type PageContent,
 } from "./decision-html.ts";
+import { meansOf, signOptionsFor } from "./decision-proof.ts";
 import { answerTo } from "./errors.ts";
 import { decide, openDecision, touchedBy, wordsOf, type Decision } from "./handlers.ts";
 import { isFromThisPage, isNonce, makeNonce, readOnlyForms } from "./own-form.ts";
@@ -70,7 +71,7 @@ async function signedIn(page: DecisionPage, request: SessionRequest): Promise<Si
 const refuseSignedOut = (page: DecisionPage, reply: FastifyReply) =>
   send(page, reply, 401, noticeContent("signed_out", true));
 
-async function show(page: DecisionPage, person: Person, reply: FastifyReply): Promise<FastifyReply> {
+async function show(page: DecisionPage, person: Person, reply: FastifyReply, problem?: string): Promise<FastifyReply> {
   const { platform } = page;
   const isSignedIn = "caller" in person;
   const found = await openDecision(platform.db, person, platform.clock.now());
@@ -85,7 +86,9 @@ async function show(page: DecisionPage, person: Person, reply: FastifyReply): Pr
       : await touchedBy(platform, { org_id, project_id }, { touches: words?.touches ?? [], target });
   const effect = words?.effect({ target, detail: found.request.detail });
   const nonce = makeNonce(platform, nonceKey(person));
-  return send(page, reply, 200, decisionContent({ ...found, affected, effect, nonce, isSignedIn }));
+  const sign = isSignedIn ? await signOptionsFor(siteOf(page), person.caller, person.id) : null;
+  const shown = { ...found, affected, effect, nonce, isSignedIn, sign, problem };
+  return send(page, reply, problem === undefined ? 200 : 403, decisionContent(shown));
 }
 
 /** Returns whether this person may decide. The link is proof enough. */
@@ -101,7 +104,7 @@ interface Submitted {
 
 async function choose(page: DecisionPage, person: Person, { request, reply }: Submitted): Promise<FastifyReply> {
   const { platform } = page;
-  const { choice, nonce = "" } = (request.body ?? {}) as { readonly choice?: string; readonly nonce?: string };
+  const { choice, nonce = "", signature = "" } = (request.body ?? {}) as Readonly<Record<string, string>>;
   const isSignedIn = "caller" in person;
   const refuse = (status: number, notice: Notice) => send(page, reply, status, noticeContent(notice, isSignedIn));
   const isOwn = isFromThisPage(request, platform.addresses.controlUrl);
@@ -109,11 +112,25 @@ async function choose(page: DecisionPage, person: Person, { request, reply }: Su
   if (choice !== "approved" && choice !== "denied") return refuse(400, "malformed");
   const found = await openDecision(platform.db, person, platform.clock.now());
   if (found !== undefined && !mayChoose(person, found)) return refuse(403, "not_yours");
-  const { outcome } = await decide(platform, person, choice);
+  let means: Parameters<typeof decide>[3] = "link";
+  if ("caller" in person)
+    try {
+      means = await meansOf(siteOf(page), person.caller, { approval: person.id, choice, signature });
+    } catch (error) {
+      if (error instanceof Refused) return show(page, person, reply, error.message);
+      throw error;
+    }
+  const { outcome } = await decide(platform, person, choice, means);
   if (outcome === "unknown") return refuse(404, "unknown");
   if (outcome === "too_late") return refuse(410, "expired");
   return refuse(200, choice);
 }
+
+const siteOf = ({ platform }: DecisionPage) => ({
+  db: platform.db,
+  vault: platform.vault,
+  controlUrl: platform.addresses.controlUrl,
+});
 
 /** What a nonce is valid for: this link, or this token's session on this request. */
 function nonceKey(person: Person): string {

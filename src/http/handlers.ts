@@ -71,6 +71,7 @@ export {
   isRecent,
   join,
   keepSession,
+  passkeysOf,
   personLinkPrefix,
   personOfIdentity,
   readInvite,

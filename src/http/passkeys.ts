@@ -14,8 +14,11 @@ export interface PasskeySite {
   readonly controlUrl: string;
 }
 
+/** What a person decides about a request. */
+export type Choice = "approved" | "denied";
+
 /** What an answered challenge is good for; an answer to another purpose's challenge is refused. */
-type Purpose = "sign-in" | `join:${string}` | `add:${string}` | `prove:${string}`;
+type Purpose = "sign-in" | `join:${string}` | `add:${string}` | `prove:${string}` | `decide:${string}:${Choice}`;
 
 const challengeMs = 5 * 60_000;
 

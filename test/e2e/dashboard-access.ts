@@ -318,6 +318,18 @@ async function withPasskeys(visitor: Page): Promise<Page> {
   return visitor;
 }
 
+/** The owner approves what an agent asks for; the browser signs the decision. */
+async function signsDecision(owner: Page): Promise<void> {
+  const made = await platform.call("POST", "/v1/api-tokens", { name: "asker", approval_mode: true });
+  const body = JSON.stringify({ name: "wanted" });
+  const headers = { authorization: `Bearer ${String(made.body["token"])}`, "content-type": "application/json" };
+  const asked = await fetch(`${platform.api}/v1/api-tokens`, { method: "POST", headers, body });
+  const { approval } = (await asked.json()) as { approval: { id: string } };
+  await owner.goto(new URL(`/session/decide/${approval.id}`, owner.url()).href);
+  await owner.getByRole("button", { name: "Approve" }).click();
+  await headingOf(owner, "Approved").waitFor();
+}
+
 test("an owner makes an account with a passkey, invites a colleague, changes and removes them", { skip }, async () => {
   const owner = await withPasskeys(await visitorWith(platform.token));
   await headingOf(owner, "Overview").waitFor();
@@ -333,7 +345,12 @@ test("an owner makes an account with a passkey, invites a colleague, changes and
   await headingOf(owner, "Overview").waitFor();
   await owner.goto(new URL("/account", owner.url()).href);
   await owner.getByRole("heading", { name: "Where you are signed in" }).waitFor();
+  await owner.getByRole("button", { name: "Add a passkey" }).click();
+  await owner.getByRole("dialog").getByLabel("Name").fill("Phone");
+  await owner.getByRole("button", { name: "Create it" }).click();
+  await owner.getByRole("table", { name: "Passkeys" }).getByText("Phone").waitFor();
   await looksRight(owner);
+  await signsDecision(owner);
   await owner.goto(new URL("/access", owner.url()).href);
   await owner.getByRole("button", { name: "Invite a person" }).click();
   const dialog = owner.getByRole("dialog");

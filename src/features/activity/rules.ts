@@ -112,6 +112,8 @@ const backupOf = ({ backup_at: at, detail }: Telling) => {
   return typeof detail["restore_to"] === "string" ? `the state of ${minuteOf(detail["restore_to"])}` : "a backup";
 };
 const minuteOf = (at: string) => `${at.slice(0, 16).replace("T", " ")} UTC`;
+const byMeans = ({ detail: { means } }: Telling) =>
+  means === "passkey" || means === "fresh sign-in" ? ` by ${means}` : "";
 const approvalOf = ({ target, detail }: Telling) => word(detail["request"] ?? target);
 const short = (commit: unknown) => word(commit).slice(0, 8);
 
@@ -148,9 +150,9 @@ const sentences: Readonly<Record<string, (row: Telling) => string>> = {
   "database.archive_set": ({ target }) => `The database's archive turned ${word(target)}`,
   "verification.failed": (row) => `Verification of ${backupOf(row)} failed`,
   "approval.requested": (row) => `Approval requested: ${approvalOf(row)}`,
-  "approval.approved": (row) => `Approved: ${approvalOf(row)}`,
+  "approval.approved": (row) => `Approved${byMeans(row)}: ${approvalOf(row)}`,
   "approval.withdrawn": (row) => `Withdrawn: ${approvalOf(row)}`,
-  "approval.denied": (row) => `Denied: ${approvalOf(row)}`,
+  "approval.denied": (row) => `Denied${byMeans(row)}: ${approvalOf(row)}`,
   "build.cancelled": ({ detail }) => `Build ${word(detail["number"])} cancelled`,
   "build.failed": (row) =>
     `Build ${word(row.detail["number"])} of ${short(row.detail["commit"])} failed${because(row)}`,

@@ -19,6 +19,7 @@ export async function decide(
   platform: HandlerPlatform,
   decider: Decider,
   choice: "approved" | "denied",
+  means: "link" | "token" | "passkey" | "fresh sign-in",
 ): Promise<Decided> {
   const now = platform.clock.now();
   const found = await openDecision(platform.db, decider, now);
@@ -32,7 +33,7 @@ export async function decide(
   return platform.db.transaction().execute(async (tx): Promise<Decided> => {
     const expires_at = choice === "approved" ? new Date(now.getTime() + durations.approvedMs) : now;
     if (!(await decideApproval(tx, id, { status: choice, now, expires_at }))) return { outcome: "too_late" };
-    const detail = { approval_id: id, route, request: found.summary };
+    const detail = { approval_id: id, route, request: found.summary, means };
     await recordActivity(tx, { org_id, project_id, ...actor, action: `approval.${choice}`, target, detail });
     await platform.wakeups.send(tx, "approvals", id);
     return { outcome: "decided" };
