@@ -705,8 +705,10 @@ CREATE TABLE public.project (
     preview_expires_at timestamp with time zone,
     previews text[],
     preview_variables text[],
+    preview_data text DEFAULT 'empty'::text NOT NULL,
     CONSTRAINT project_port_check CHECK (((port >= 1) AND (port <= 65535))),
     CONSTRAINT project_preview_check CHECK ((((preview_of IS NULL) = (git_branch IS NULL)) AND ((preview_of IS NULL) = (preview_expires_at IS NULL)) AND ((preview_of IS NULL) OR (previews IS NULL)))),
+    CONSTRAINT project_preview_data_check CHECK ((preview_data = ANY (ARRAY['empty'::text, 'branch'::text, 'masked'::text]))),
     CONSTRAINT project_replicas_check CHECK (((replicas >= 1) AND (replicas <= 8))),
     CONSTRAINT project_sleep_check CHECK ((sleep = ANY (ARRAY['asleep'::text, 'waking'::text]))),
     CONSTRAINT project_start_seconds_check CHECK (((start_seconds >= 1) AND (start_seconds <= 900)))

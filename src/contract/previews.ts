@@ -41,6 +41,14 @@ export const rows = [
     errors: [
       ...["preview_limit_reached", "operation_in_progress", "nothing_to_deploy", "conflict"],
       ...["storage_full", "payload_too_large", "forbidden"],
+      ...[
+        "no_database",
+        "branch_limit",
+        "branches_unavailable",
+        "target_outside_window",
+        "mask_failed",
+        "copy_too_large",
+      ],
     ] as const,
     activity: "preview.created",
     waits: true,

@@ -8,6 +8,9 @@ import { health } from "./health.ts";
 import { limits } from "./limits.ts";
 import { row } from "./table.ts";
 
+export const previewContents = ["empty", "branch", "masked"] as const;
+export type PreviewContent = (typeof previewContents)[number];
+
 export const project = z.object({
   id,
   slug: z.string(),
@@ -36,6 +39,8 @@ export const project = z.object({
   previews: z.array(z.string()).nullable(),
   /** The variables that its previews inherit; null: none. */
   preview_variables: z.array(z.string()).nullable(),
+  /** The data of new previews: an empty database, or a branch of the project's, masked or as it is. */
+  preview_data: z.enum(previewContents),
   /** Of a preview: the project whose branch it serves, and when it is removed unless the branch is pushed again. */
   preview: z.object({ of: z.string(), branch: z.string(), expires_at: timestamp }).nullable(),
   /** Whether it follows a branch of a remote repository, shown by `GET …/follow`. */
@@ -120,6 +125,7 @@ export const rows = [
       storage: z.boolean().optional(),
       previews: branchPatterns.nullable().optional(),
       preview_variables: z.array(variableName).max(100).nullable().optional(),
+      preview_data: z.enum(previewContents).optional(),
     }),
     result: project,
     activity: "project.settings_changed",

@@ -679,6 +679,7 @@ export interface Tables {
     preview_expires_at: Timestamp | null;
     previews: string[] | null;
     preview_variables: string[] | null;
+    preview_data: Generated<"empty" | "branch" | "masked">;
   };
   project_database: {
     id: string;

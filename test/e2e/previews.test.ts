@@ -190,8 +190,31 @@ test("a token limited to the project reaches its previews, one limited to anothe
   assert.deepEqual([await statusOf("shop"), await statusOf("other")], [200, 404]);
 });
 
+test("previews begin with a branch of the project's data where it wants that, and change nothing of it", async () => {
+  await platform.call("DELETE", `${at}/previews/feature-early--shop`);
+  assert.equal((await settings({ preview_data: "branch" })).status, 200);
+  await push("feature/data", "ten");
+  assert.equal(await body("feature-data--shop", "/rows"), '["one","ten"]');
+  await push("feature/data", "eleven");
+  assert.equal(await body("feature-data--shop", "/rows"), '["one","ten","eleven"]');
+  assert.equal(await body("shop", "/rows"), '["one"]');
+  const branches = async () =>
+    (await platform.call<{ branches: { used_by: string }[] }>("GET", `${at}/database/branches`)).body.branches;
+  assert.deepEqual(
+    (await branches()).map(({ used_by }) => used_by),
+    ["feature-data--shop"],
+  );
+  assert.equal((await app.git("push", `${platform.api}/git/main/shop.git`, ":feature/data")).exitCode, 0);
+  await eventually(async () => (await branches()).length === 0, "the branch is gone");
+  assert.equal((await settings({ preview_data: "masked" })).status, 200);
+  const refused = await app.push("feature/masked");
+  assert.notEqual(refused.exitCode, 0);
+  assert.match(refused.stderr, /mask/);
+  assert.equal((await settings({ preview_data: "empty" })).status, 200);
+  await platform.call("DELETE", `${at}/previews/feature-masked--shop`);
+});
+
 test("a control plane that dies during a preview's first build leaves nothing that stops the next push", async () => {
-  assert.equal((await platform.call("DELETE", `${at}/previews/feature-early--shop`)).status, 204);
   await app.commit({ ...files("nine"), "build.js": "" });
   let ended: Promise<void> | undefined;
   const pushed = await app.push("feature/killed", (chunk) => {

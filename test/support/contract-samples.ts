@@ -27,6 +27,7 @@ export function sampleProject(more: Partial<Result<"projects.get">> = {}): Resul
     follows: false,
     previews: null,
     preview_variables: null,
+    preview_data: "empty",
     preview: null,
     ahead: null,
     earlier_names: [],

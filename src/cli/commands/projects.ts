@@ -4,6 +4,7 @@ import { addCommand, addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
 import { limits } from "../../contract/limits.ts";
+import { previewContents, type PreviewContent } from "../../contract/projects.ts";
 import { wholeNumber } from "../input.ts";
 import { awaitServing } from "../../client/outcomes.ts";
 import { usageError } from "../failures.ts";
@@ -85,6 +86,7 @@ function describe(project: Project, paint: Paint): string {
     ["watched", project.watch?.join(", ") ?? null],
     ...(project.storage ? [] : [["storage", "off: replicas run on any machine"] as const]),
     ["previews", project.previews?.join(", ") ?? null],
+    ["previews' data", project.previews === null ? null : project.preview_data],
     ["inherited", project.preview_variables?.join(", ") ?? null],
     ["preview of", previewText(project)],
     ["git over SSH", project.git.ssh],
@@ -120,12 +122,13 @@ function addSettings(projects: Command, ctx: CliContext): void {
     "berth projects settings --sleep-after 30    # minutes without a request; the next one starts it again",
     "berth projects settings --previews 'feature/*' --preview-variables LOG_LEVEL",
   ];
-  addCommand(projects, {
+  const settings = addCommand(projects, {
     usage: "settings [slug]",
     summary:
       "Change port, health path, root folder, watched paths, storage and previews from the next deploy on, and when it sleeps",
     examples,
-  })
+  });
+  addPreviewOptions(settings)
     .option("--port <port>", "the port the application listens on, or `none` for the standard one")
     .option("--health-path <path>", "the path of the health check, or `none`")
     .option("--start-seconds <seconds>", "how long a start may take until it is healthy, or `none`")
@@ -144,8 +147,6 @@ function addSettings(projects: Command, ctx: CliContext): void {
         "`off`: no storage folder, so that replicas may run on any machine of a swarm",
       ).choices(["on", "off"]),
     )
-    .option("--previews <branches...>", "the branches that get previews, such as `'*'` or `'feature/*'`, or `none`")
-    .option("--preview-variables <names...>", "the variables that previews inherit, or `none`")
     .action(async (given: string | undefined, options: SettingsOptions) => {
       const { port, healthPath, startSeconds, sleepAfter, root, watch, storage } = options;
       if (Object.keys(options).length === 0)
@@ -171,6 +172,18 @@ function addSettings(projects: Command, ctx: CliContext): void {
     });
 }
 
+function addPreviewOptions(settings: Command): Command {
+  return settings
+    .option("--previews <branches...>", "the branches that get previews, such as `'*'` or `'feature/*'`, or `none`")
+    .option("--preview-variables <names...>", "the variables that previews inherit, or `none`")
+    .addOption(
+      new Option(
+        "--preview-data <data>",
+        "the data of new previews: none, a copy of the project's, or a masked one",
+      ).choices(previewContents),
+    );
+}
+
 interface SettingsOptions {
   readonly port?: string;
   readonly healthPath?: string;
@@ -181,6 +194,7 @@ interface SettingsOptions {
   readonly storage?: string;
   readonly previews?: string[];
   readonly previewVariables?: string[];
+  readonly previewData?: PreviewContent;
 }
 
 function startSetting(given: string | undefined): { start_seconds?: number | null } {
@@ -197,8 +211,9 @@ function storageSetting(given: string | undefined) {
   return given === undefined ? {} : { storage: given === "on" };
 }
 
-function previewSettings({ previews, previewVariables: names }: SettingsOptions) {
+function previewSettings({ previews, previewVariables: names, previewData: data }: SettingsOptions) {
   return {
+    ...(data === undefined ? {} : { preview_data: data }),
     ...(previews === undefined ? {} : { previews: previews.join() === "none" ? null : previews }),
     ...(names === undefined ? {} : { preview_variables: names.join() === "none" ? null : names }),
   };

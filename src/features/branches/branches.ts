@@ -9,8 +9,10 @@ import { lockProject, type ProjectKey } from "../projects/projects.ts";
 import { countBranches, insertBranch } from "./queries.ts";
 
 export {
+  branchUsedBy,
   deleteBranch,
   endBranch,
+  extendBranch,
   releaseBranch,
   runningBranches,
   saveBranch,
@@ -34,7 +36,7 @@ export interface WantedBranch extends ProjectKey {
   readonly used_by: string | null;
 }
 
-type Asking = Pick<HandlerPlatform, "db" | "vault" | "clock" | "wakeups"> & {
+export type Asking = Pick<HandlerPlatform, "db" | "vault" | "clock" | "wakeups"> & {
   readonly ports: Pick<HandlerPlatform["ports"], "postgresHost">;
   readonly settings: Pick<HandlerPlatform["settings"], "branches">;
 };

@@ -155,6 +155,25 @@ export async function deleteBranch(tx: Tx, lease: Lease): Promise<boolean> {
   return done.numDeletedRows === 1n;
 }
 
+/** Returns the branch that a project uses as its database; undefined when there is none or it is being deleted. */
+export async function branchUsedBy(db: Db | Tx, { org_id, project_id: used_by }: ProjectKey) {
+  return db
+    .selectFrom("database_branch")
+    .select(["id", "status", "problem"])
+    .where(({ and }) => and({ org_id, used_by }))
+    .where("status", "<>", "deleting")
+    .executeTakeFirst();
+}
+
+/** Lets the branch that a project uses end at another time. */
+export async function extendBranch(tx: Tx, { org_id, project_id: used_by }: ProjectKey, expires: Date): Promise<void> {
+  await tx
+    .updateTable("database_branch")
+    .set({ expires_at: expires.toISOString() })
+    .where(({ and }) => and({ org_id, used_by }))
+    .execute();
+}
+
 /** Returns the branches that must run. */
 export async function runningBranches(db: Db) {
   return db

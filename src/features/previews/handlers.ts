@@ -13,8 +13,8 @@ export const previews: Handlers<"previews"> = {
     await requireUpload(ctx);
     if (ctx.project.previews === null)
       return ctx.fail("conflict", {
-        error: "The project has no previews.",
-        hint: `Turn them on: \`berth projects settings ${ctx.project.slug} --previews '*'\`.`,
+        error: "The project's previews are off.",
+        hint: `Name the branches that get one: \`berth projects settings ${ctx.project.slug} --previews '*'\`.`,
       });
     const { repositories } = ctx.platform.ports;
     if (branch === (ctx.project.deploy_branch ?? "main"))
@@ -52,8 +52,8 @@ async function build(
   signal: AbortSignal,
 ) {
   const { platform, project, caller } = ctx;
-  const { db, vault, wakeups, settings, ports, addresses } = platform;
-  const previewing: Previewing = { db, vault, wakeups, appsDomain: addresses.appsDomain, previews: settings.previews };
+  const { db, wakeups, settings, ports, addresses } = platform;
+  const previewing: Previewing = { ...platform, appsDomain: addresses.appsDomain, previews: settings.previews };
   const opened = await openPreview(previewing, { ...project.key, branch }, signal);
   if (opened.outcome === "refused") return ctx.fail(opened.code, { error: opened.summary, hint: opened.hint });
   const { org_id, project_id } = opened.preview;

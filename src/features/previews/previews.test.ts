@@ -8,8 +8,8 @@ import { openPreview, removeEndedPreviews } from "./previews.ts";
 import { hasPreviews, slugsFor } from "./rules.ts";
 
 const api = await sharedApi();
-const { db, vault, wakeups } = api.platform;
-const previewing = { db, vault, wakeups, appsDomain: "apps.test", previews: { hours: 72, perProject: 5 } };
+const { db, wakeups } = api.platform;
+const previewing = { ...api.platform, appsDomain: "apps.test", previews: { hours: 72, perProject: 5 } };
 const never = new AbortController().signal;
 
 async function newParent(org: TestOrganization, slug: string) {

@@ -3,10 +3,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { newId } from "../../kit/ids.ts";
 import type { Quarantine, Repositories } from "../../ports/repositories.ts";
 import type { Db, Tx } from "../../store/database.ts";
-import type { Vault } from "../../store/vault.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
 import { recordEvent } from "../activity/activity.ts";
-import { databaseOf, requestDatabase } from "../database/database.ts";
+import type { Asking } from "../branches/branches.ts";
 import {
   hostnamesFor,
   insertProject,
@@ -16,16 +15,14 @@ import {
   type ProjectKey,
 } from "../projects/projects.ts";
 import { requestPurge } from "../purges/purges.ts";
+import { awaitData, DataRefused, requestData } from "./preview-data.ts";
 import * as queries from "./queries.ts";
 import { slugsFor, type PreviewSettings } from "./rules.ts";
 
 export { selectPreview } from "./queries.ts";
 export { hasPreviews, type PreviewSettings } from "./rules.ts";
 
-export interface Previewing {
-  readonly db: Db;
-  readonly vault: Vault;
-  readonly wakeups: Wakeups;
+export interface Previewing extends Asking {
   readonly appsDomain: string;
   readonly previews: PreviewSettings;
 }
@@ -45,7 +42,7 @@ export type OpenedPreview =
   | { readonly outcome: "opened"; readonly preview: Preview }
   | {
       readonly outcome: "refused";
-      readonly code: "preview_limit_reached" | "operation_in_progress";
+      readonly code: "preview_limit_reached" | "operation_in_progress" | DataRefused["code"];
       readonly summary: string;
       readonly hint: string;
     };
@@ -63,11 +60,28 @@ export async function openPreview(
   wanted: WantedPreview,
   signal: AbortSignal,
 ): Promise<OpenedPreview> {
+  try {
+    return await openWithData(previewing, wanted, signal);
+  } catch (error) {
+    if (!(error instanceof DataRefused)) throw error;
+    const { code, message: summary, hint } = error;
+    return { outcome: "refused", code, summary, hint };
+  }
+}
+
+async function openWithData(
+  previewing: Previewing,
+  wanted: WantedPreview,
+  signal: AbortSignal,
+): Promise<OpenedPreview> {
   const until = Date.now() + waitMs;
   for (;;) {
     const opened = await previewing.db.transaction().execute((tx) => openInside(previewing, tx, wanted));
     if (opened === "limit") return overLimit(previewing.previews.perProject);
-    if (opened !== "removing") return { outcome: "opened", preview: await withDatabase(previewing, opened, signal) };
+    if (opened !== "removing") {
+      await awaitData(previewing.db, opened, signal);
+      return { outcome: "opened", preview: opened };
+    }
     if (Date.now() > until) return stillThere;
     await sleep(askEveryMs, undefined, { signal });
   }
@@ -158,7 +172,7 @@ async function openInside(
   tx: Tx,
   wanted: WantedPreview,
 ): Promise<Preview | "limit" | "removing"> {
-  const { vault, wakeups, previews } = previewing;
+  const { previews } = previewing;
   const { org_id, branch } = wanted;
   const parent = await lockProject(tx, wanted);
   if (parent === undefined || parent.deleted_at !== null) throw new Error("the project of a preview is deleted");
@@ -169,11 +183,7 @@ async function openInside(
   const row = found ?? (await insert(previewing, tx, { ...wanted, slug: parent.slug, expires_at }));
   await queries.refreshPreview(tx, row, expires_at);
   const key = { org_id, project_id: row.id };
-  if (
-    (await databaseOf(tx, org_id, parent.id)) !== undefined &&
-    (await requestDatabase(tx, vault, { ...key, archived: false }))
-  )
-    await wakeups.send(tx, "databases", row.id);
+  await requestData(previewing, tx, { ...key, parent, name: row.slug, expires_at });
   return { ...key, slug: row.slug, hostname: row.hostname, expires_at };
 }
 
@@ -194,13 +204,4 @@ async function insert(
       break;
     }
   throw new Error("no slug or hostname was free for a preview");
-}
-
-/** Waits for the database. One that fails has its reason in the project; the build then says that it cannot reach it. */
-async function withDatabase({ db }: Previewing, preview: Preview, signal: AbortSignal): Promise<Preview> {
-  for (const until = Date.now() + waitMs; Date.now() < until; await sleep(askEveryMs, undefined, { signal })) {
-    const database = await databaseOf(db, preview.org_id, preview.project_id);
-    if (database?.status !== "provisioning") break;
-  }
-  return preview;
 }

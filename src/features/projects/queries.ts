@@ -1,6 +1,7 @@
 import { CompiledQuery, sql, type Selectable, type UpdateObject } from "kysely";
 import { limits } from "../../contract/limits.ts";
 import type { DeploymentStatus } from "../../contract/states.ts";
+import type { PreviewContent } from "../../contract/projects.ts";
 import type { Columns, Db, Tx } from "../../store/database.ts";
 import { provenNow } from "../../store/proven-time.ts";
 import type { Reach } from "../../store/within.ts";
@@ -26,6 +27,7 @@ const columns = [
   "project.deploy_branch",
   "project.previews",
   "project.preview_variables",
+  "project.preview_data",
   "project.preview_of",
   "project.git_branch",
   "project.preview_expires_at",
@@ -64,7 +66,7 @@ export interface ShownProject extends Omit<ProjectRow, "org_id" | "number" | "pu
 
 // Plain SQL, because these are the most frequent queries: measured, building the text for each call costs a sixth of a request.
 const shown = `
-  select p.id, p.slug, p.name, p.hostname, p.port, p.health_path, p.start_seconds, p.sleep_after_minutes, p.root, p.watch, p.replicas, p.storage, p.maintenance_since, p.maintenance_message, p.deploy_branch, p.previews, p.preview_variables, p.preview_of, p.git_branch, p.preview_expires_at, p.created_at, p.updated_at, p.deleted_at,
+  select p.id, p.slug, p.name, p.hostname, p.port, p.health_path, p.start_seconds, p.sleep_after_minutes, p.root, p.watch, p.replicas, p.storage, p.maintenance_since, p.maintenance_message, p.deploy_branch, p.previews, p.preview_variables, p.preview_data, p.preview_of, p.git_branch, p.preview_expires_at, p.created_at, p.updated_at, p.deleted_at,
     d.id as active_id, d.number as active_number, d.status as active_status, d.commit as active_commit, d.activated_at as active_activated_at,
     case when d.trigger not in ('push', 'upload', 'follow') then (select x.commit from deployment x join build b on b.id = x.build_id
       where x.project_id = p.id and x.trigger in ('push', 'upload', 'follow') and x.activated_at is not null and b.branch = coalesce(p.deploy_branch, 'main')
@@ -261,6 +263,7 @@ export interface ProjectSettings {
   readonly storage?: boolean;
   readonly previews?: string[] | null;
   readonly preview_variables?: string[] | null;
+  readonly preview_data?: PreviewContent;
 }
 
 export async function updateSettings(tx: Tx, project: ProjectKey, settings: ProjectSettings): Promise<void> {

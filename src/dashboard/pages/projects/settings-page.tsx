@@ -1,12 +1,13 @@
 import { useState, type ReactNode } from "react";
 import { limits } from "../../../contract/limits.ts";
+import { previewContents } from "../../../contract/projects.ts";
 import { useAction } from "../../data/api.ts";
 import { textOf } from "../../data/text-of.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { useProject, type Project } from "../../data/project.ts";
 import { Button } from "../../ui/button.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
-import { Field, TextArea, TextField } from "../../ui/field.tsx";
+import { Field, SelectField, TextArea, TextField } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
@@ -44,7 +45,7 @@ export function SettingsPage() {
 function Overrides({ project }: { readonly project: Project }) {
   const save = useAction("projects.settings");
   const { port, health_path: health, start_seconds: start, sleep_after_minutes: sleep, root, watch } = project;
-  const { previews, preview_variables: inherited } = project;
+  const { previews, preview_variables: inherited, preview_data: data } = project;
   const submit = (form: FormData) =>
     save.mutate({
       params: { slug: project.slug },
@@ -58,6 +59,7 @@ function Overrides({ project }: { readonly project: Project }) {
         ...(project.preview === null && {
           previews: linesOf(textOf(form, "previews")),
           preview_variables: linesOf(textOf(form, "inherited")),
+          preview_data: previewContents.find((each) => each === textOf(form, "preview_data")) ?? "empty",
         }),
       },
     });
@@ -68,7 +70,7 @@ function Overrides({ project }: { readonly project: Project }) {
     >
       <Form
         // A new key shows what another user has saved meanwhile.
-        key={JSON.stringify([port, health, start, sleep, root, watch, previews, inherited])}
+        key={JSON.stringify([port, health, start, sleep, root, watch, previews, inherited, data])}
         submit="Save"
         look="plain"
         busy={save.isPending}
@@ -144,7 +146,13 @@ function Overrides({ project }: { readonly project: Project }) {
   );
 }
 
-function PreviewFields({ project: { previews, preview_variables: inherited } }: { readonly project: Project }) {
+const dataWords = { empty: "An empty database", branch: "A branch", masked: "A masked branch" };
+
+function PreviewFields({
+  project: { previews, preview_variables: inherited, preview_data: data },
+}: {
+  readonly project: Project;
+}) {
   return (
     <>
       <Field
@@ -163,6 +171,13 @@ function PreviewFields({ project: { previews, preview_variables: inherited } }: 
           <TextArea {...field} rows={2} defaultValue={(inherited ?? []).join("\n")} placeholder="LOG_LEVEL" />
         )}
       </Field>
+      <SelectField
+        name="preview_data"
+        label="Data of new previews"
+        hint="A branch is a copy of this project's database; a masked one is changed first by the mask in berth.json."
+        options={previewContents.map((each) => [each, dataWords[each]])}
+        defaultValue={data}
+      />
     </>
   );
 }
