@@ -322,6 +322,22 @@ test("a person adds and names passkeys from a fresh session, and keeps the last 
   assert.equal((await api.call("DELETE", `/v1/me/passkeys/${one}`, { token: org.owner })).body["code"], "conflict");
 });
 
+test("a session that lies open gets no way to sign in by joining or switching to another organization", async () => {
+  issuer.account.id = "no-passkey";
+  const cookie = cookieOf(await goTo("keycloak", { to: "join", code: await invite() }), "berth_session");
+  const add = async (by: string) => (await post("add-passkey", { name: "X" }, by)).status;
+  assert.equal(await add(cookie), 200);
+  await age("created_at");
+  assert.equal(await add(cookie), 403);
+  const elsewhere = await testOrganization(db, "elsewhere");
+  const invited = await api.call("POST", "/v1/invites", { token: elsewhere.owner, body: {} });
+  const joined = await post("join", { code: String(invited.body["url"]).split("/join#")[1] }, cookie);
+  assert.equal(joined.status, 200, joined.text);
+  assert.equal(await add(cookieOf(joined, "berth_session")), 403);
+  const switched = await post("organization", { organization: org.slug }, cookieOf(joined, "berth_session"));
+  assert.deepEqual([switched.status, await add(cookieOf(switched, "berth_session"))], [200, 403]);
+});
+
 test("a person changes their name, for their memberships as well", async () => {
   const { token } = await withPasskey("Sam");
   assert.equal((await api.call("PATCH", "/v1/me", { token, body: { name: "Samira" } })).status, 204);

@@ -80,7 +80,7 @@ const ownPath = /^\/(?![/\\])[^\u0000-\u0020\\]*$/;
 
 /** What the person wants with the provider's answer. */
 const wish = z.discriminatedUnion("to", [
-  z.object({ to: z.literal("sign-in"), next: z.string().regex(ownPath).max(4096).default("/") }),
+  z.object({ to: z.literal("sign-in"), next: z.string().regex(ownPath).max(2000).default("/") }),
   z.object({ to: z.literal("join"), code: z.string().min(1).max(200) }),
   /** Give the account that is signed in here another identity. */
   z.object({ to: z.literal("link") }),

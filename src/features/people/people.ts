@@ -109,7 +109,9 @@ export async function join({ db, wakeups }: People, code: string, joining: Joini
     });
     await wakeups.send(tx, "tokens", token_id);
     const fresh_at = joining.passkey === null ? null : new Date();
-    return begin(tx, { person_id, token_id, method: "invitation", fresh_at, browser: joining.browser });
+    // Who is signed in already proves nothing by joining.
+    const method = "id" in joining.person ? "switch" : "invitation";
+    return begin(tx, { person_id, token_id, method, fresh_at, browser: joining.browser });
   });
 }
 

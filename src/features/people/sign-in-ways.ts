@@ -41,8 +41,10 @@ export async function sessionById(db: Db, id: string): Promise<Session | undefin
  */
 export async function requireMayAddWay(db: Db, { person_id, fresh_at, created_at, method }: Session): Promise<void> {
   if (isRecent(fresh_at)) return;
+  // A switch to another organization begins a session without a sign-in.
+  const justSignedIn = method !== "switch" && isRecent(created_at);
   const hasNone = method === "link" || (await queries.listPasskeys(db, person_id)).length === 0;
-  if (!hasNone || !isRecent(created_at)) throw new Refused("fresh_sign_in_required");
+  if (!hasNone || !justSignedIn) throw new Refused("fresh_sign_in_required");
 }
 
 /** Records that a session's person proved to be there. */
