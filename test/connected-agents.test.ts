@@ -406,6 +406,11 @@ test("a person's command line, signed in to a browser, is not the person: it joi
   const foreign = await testOrganization(db, "foreign");
   const refused = await join({ code: await invite(foreign.owner) }, await cookieFor(api.baseUrl, text));
   assert.deepEqual([refused.status, refused.body["token"]], [400, undefined]);
+  const end = (token: string) => api.call("POST", "/v1/me/sessions/end", { token });
+  assert.equal((await end(text)).status, 409, "nor signs them out");
+  assert.equal((await end(String(grace.body["token"]))).status, 204);
+  const isRefused = async () => (await api.call("GET", "/v1/me", { token: text })).status === 401;
+  await eventually(isRefused, "to sign out everywhere disconnects it");
 });
 
 test("a person who was disabled in this moment connects nothing", async () => {

@@ -156,6 +156,6 @@ export const rows = [
     errors: ["conflict"],
     changes_rights: true,
     activity: "sessions.ended",
-    summary: "Sign out in every browser, also this one, within a second",
+    summary: "Sign out in every browser, also this one, and disconnect your programs, within a second",
   }),
 ] as const;

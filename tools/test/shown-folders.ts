@@ -98,6 +98,7 @@ export const shownFolders: Readonly<Record<string, readonly string[]>> = {
     "src/http/sign-in",
     "src/features/overview/",
     "src/features/people/",
+    "src/features/programs/",
     "src/http/passkeys",
     "src/http/person-sign-in",
     "src/http/provider-sign-in",

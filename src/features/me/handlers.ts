@@ -69,11 +69,9 @@ export const me: Handlers<"me"> = {
     return { sessions: caller.person_id === null ? [] : await sessionsOf(tx, caller.person_id) };
   },
 
-  async end_sessions({ tx, caller, platform, fail, note }) {
-    if (caller.person_id === null)
-      return fail("conflict", { error: "This token is no person's session.", hint: "Revoke it: berth tokens revoke" });
-    const ended = await endSessionsOf({ db: tx, wakeups: platform.wakeups }, caller.person_id);
-    note({ target: caller.token_name, detail: { sessions: ended } });
+  async end_sessions(ctx) {
+    const ended = await endSessionsOf({ db: ctx.tx, wakeups: ctx.platform.wakeups }, personOf(ctx));
+    ctx.note({ target: ctx.caller.token_name, detail: { sessions: ended } });
     return undefined;
   },
 };
@@ -82,7 +80,8 @@ type Changing =
   | Context<"me.update">
   | Context<"me.rename_passkey">
   | Context<"me.delete_passkey">
-  | Context<"me.unlink_identity">;
+  | Context<"me.unlink_identity">
+  | Context<"me.end_sessions">;
 
 /** Returns whose session it is; refuses tokens. */
 function personOf({ caller, fail }: Changing): string {

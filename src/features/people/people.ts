@@ -196,9 +196,10 @@ export async function sessionsOf(db: Db | Tx, personId: string) {
   return queries.listSessions(db, personId);
 }
 
-/** Ends all sessions of a person within a second; returns how many there were. */
+/** Ends all sessions and connected programs of a person within a second; returns how many sessions there were. */
 export async function endSessionsOf({ db, wakeups }: People, personId: string): Promise<number> {
   const ended = await queries.endSessions(db, { person_id: personId });
+  await queries.endPrograms(db, personId);
   await wakeups.send(db, "tokens");
   return ended;
 }
