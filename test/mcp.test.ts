@@ -7,6 +7,7 @@ import type { Progress } from "@modelcontextprotocol/sdk/types.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { cliUser, type CliUser } from "./support/cli.ts";
 import { testBuild, testDeployment, testProject } from "./support/fixtures.ts";
+import { logStoreDouble } from "./support/port-doubles.ts";
 import { testApi, testOrganization, testToken, type TestApi, type TestOrganization } from "./support/test-platform.ts";
 
 const main = fileURLToPath(new URL("../src/cli/main.ts", import.meta.url));
@@ -35,7 +36,9 @@ before(async () => {
     text: offset === 0 ? `-----> Install\n${trap}\n` : "",
     next_offset: 9,
   });
-  api = await testApi({ ports: { logStore: { readRuntime, readBuild, readBuildTimes: async () => [] } as never } });
+  api = await testApi({
+    ports: { logStore: logStoreDouble({ readRuntime, readBuild, readBuildTimes: async () => [] }) },
+  });
   organization = await testOrganization(api.database.db, "acme");
   user = await cliUser({ url: api.baseUrl, token: organization.owner });
   const project = await testProject(api.platform, organization, "demo");

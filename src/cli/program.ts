@@ -24,6 +24,7 @@ import { addMachines } from "./commands/machines.ts";
 import { addMaintenance } from "./commands/maintenance.ts";
 import { addMcp } from "./commands/mcp.ts";
 import { addMetrics } from "./commands/metrics.ts";
+import { addRequests } from "./commands/requests.ts";
 import { addMe } from "./commands/me.ts";
 import { addOpen } from "./commands/open.ts";
 import { addOrgs } from "./commands/orgs.ts";
@@ -55,7 +56,7 @@ type AddCommands = (program: Command, ctx: CliContext) => void;
 const headings: readonly (readonly [heading: string, ...AddCommands[]])[] = [
   ["Projects:", addCreate, addLink, addProjects, addRename, addOverview, addOpen],
   ["Deploying:", addDeployments, addPlan, addPreviews, addFollow, addBuilds, addProcesses, addRuns, addMaintenance],
-  ["Watching:", addDiagnosis, addLogs, addMetrics, addTimeline, addActivity],
+  ["Watching:", addDiagnosis, addLogs, addMetrics, addRequests, addTimeline, addActivity],
   ["Settings:", addEnv, addDomains, addCron, addDatabase, addData, addBackups, addDisk],
   [
     "Access:",

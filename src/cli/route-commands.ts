@@ -28,6 +28,8 @@ const commands: Readonly<Partial<Record<RouteName, string>>> = {
   "me.get": "berth whoami",
   "people.list": "berth members",
   "metrics.get": "berth metrics",
+  "requests.list": "berth requests",
+  "requests.paths": "berth requests --paths",
   "orgs.list": "berth orgs",
   "projects.maintenance": "berth maintenance off -p <slug>",
   "projects.get": "berth projects show <slug>",

@@ -15,6 +15,7 @@ import { rows as domains } from "./domains.ts";
 import { rows as env } from "./env.ts";
 import { rows as follow } from "./follow.ts";
 import { rows as logs } from "./logs.ts";
+import { rows as requests } from "./requests.ts";
 import { rows as me } from "./me.ts";
 import { rows as people } from "./people.ts";
 import { rows as metrics } from "./metrics.ts";
@@ -60,6 +61,7 @@ export const routes = [
   ...timeline,
   ...diagnosis,
   ...logs,
+  ...requests,
   ...tokens,
   ...people,
   ...providers,

@@ -36,6 +36,7 @@ export function noEdge(): Edge {
     openRequests: async () => new Map(),
     measure: async () => [],
     wakeBy: async () => {},
+    reportRequests: async () => {},
     entrance: async () => null,
     observe: async () => noEdgeStatus,
     stop: async () => {},

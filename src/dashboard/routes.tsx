@@ -8,6 +8,7 @@ import type { SourceSearch } from "./pages/builds/source-page.tsx";
 import type { TableSearch } from "./pages/data/table-rows.ts";
 import type { CompareSearch } from "./pages/deployments/compare-page.tsx";
 import type { LogsSearch } from "./pages/logs/logs-page.tsx";
+import type { RequestsSearch } from "./pages/requests/requests-page.tsx";
 import type { MetricsSearch } from "./pages/metrics/metrics-page.tsx";
 import { OverviewPage } from "./pages/overview/overview-page.tsx";
 import type { EntriesSearch } from "./ui/entries.tsx";
@@ -53,6 +54,11 @@ const projectRoutes = [
     ...within("logs"),
     validateSearch: search<LogsSearch>(),
     component: page(() => import("./pages/logs/logs-page.tsx"), "LogsPage"),
+  }),
+  createRoute({
+    ...within("requests"),
+    validateSearch: search<RequestsSearch>(),
+    component: page(() => import("./pages/requests/requests-page.tsx"), "RequestsPage"),
   }),
   createRoute({
     ...within("metrics"),

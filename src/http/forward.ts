@@ -140,6 +140,7 @@ const nouns: ReadonlySet<string> = new Set([
   "disk",
   "follow",
   "logs",
+  "requests",
   "runs",
 ]);
 /** Rows of other nouns that do the same. */

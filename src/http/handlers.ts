@@ -26,6 +26,7 @@ import { domains } from "../features/domains/handlers.ts";
 import { env } from "../features/env/handlers.ts";
 import { follow } from "../features/follow/handlers.ts";
 import { logs } from "../features/logs/handlers.ts";
+import { requests } from "../features/requests/handlers.ts";
 import { me } from "../features/me/handlers.ts";
 import { metrics } from "../features/metrics/handlers.ts";
 import { orgs } from "../features/orgs/handlers.ts";
@@ -147,6 +148,7 @@ export const handlers: { readonly [N in Noun]: Handlers<N> } = {
   metrics,
   timeline,
   logs,
+  requests,
   overview,
   activity,
   tokens,

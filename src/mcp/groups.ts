@@ -62,8 +62,9 @@ export const groups: readonly Group[] = [
   { name: "logs", about: "Log lines of an application or of its newest build.", actions: { list: "logs.list" } },
   {
     name: "metrics",
-    about: "Traffic, errors, latency, processor and memory.",
-    actions: { get: "metrics.get" },
+    about:
+      "Traffic, errors, latency, processor and memory; single requests, and their paths: the slowest, the failing.",
+    actions: { get: "metrics.get", requests: "requests.list", paths: "requests.paths" },
   },
   {
     name: "env",

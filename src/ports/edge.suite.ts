@@ -9,6 +9,7 @@ import { framing } from "./edge-framing.suite.ts";
 import { hostility } from "./edge-hostile.suite.ts";
 import { bodyLimit } from "./edge-limits.suite.ts";
 import { plain, route, say, Stage, startLoad, text, type EdgeSuiteOptions } from "./edge-stage.suite.ts";
+import { reporting } from "./edge-requests.suite.ts";
 import { refusals } from "./edge-refusals.suite.ts";
 import { encryption } from "./edge-tls.suite.ts";
 import type { Edge, RouteState, Target } from "./edge.ts";
@@ -38,6 +39,7 @@ export function edgeSuite(
       framing,
       counting,
       sleeping,
+      reporting,
       hostile,
       ending,
     ];

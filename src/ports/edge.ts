@@ -28,6 +28,11 @@ export interface Edge {
    */
   wakeBy(wake: (projectId: string) => Promise<void>): Promise<void>;
   /**
+   * Calls `note` about once a second with the requests to projects that have ended since. Of a project with more than about 20 requests a
+   * second, a random part is reported. Requests that end while nothing listens may be lost. The last `note` counts.
+   */
+  reportRequests(note: (requests: readonly EdgeRequest[]) => void): Promise<void>;
+  /**
    * Returns where the platform sends its own requests to an application's page, which are not counted as traffic. Null while the edge is
    * not running.
    */
@@ -138,6 +143,26 @@ export interface EdgeUsage {
   readonly latency_buckets: readonly number[];
   /** Estimated from the buckets. */
   readonly latency_sum_ms: number;
+}
+
+export interface EdgeRequest {
+  readonly project_id: string;
+  /** When its head arrived: RFC 3339 in UTC with milliseconds. */
+  readonly at: string;
+  readonly method: string;
+  /** Without the query string; at most about 1,000 characters. */
+  readonly path: string;
+  readonly status: number;
+  /** Time from the request's head to the response's head. */
+  readonly ms: number;
+  /** Bytes of the response with its head. */
+  readonly bytes: number;
+  /** The replica's `host:port`; null if the edge itself answered. */
+  readonly target: string | null;
+  /** As the application received it; null if the request did not get that far. */
+  readonly request_id: string | null;
+  /** For how many requests of its project this one stands: 1 if all are reported. */
+  readonly weight: number;
 }
 
 /** Upper bounds of the latency histogram in milliseconds. One more bucket, unbounded, follows. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
 import { newId } from "../kit/ids.ts";
-import type { LogStore, RuntimeLine, RuntimeQuery } from "./log-store.ts";
+import type { LogStore, RequestRange, RuntimeLine, RuntimeQuery, StoredRequest } from "./log-store.ts";
 import type { InstanceKey } from "./runtime.ts";
 
 /** What an adapter's test provides to the suite. */
@@ -24,7 +24,65 @@ export function logStoreSuite(make: () => Promise<LogStoreFixture>): void {
     });
 
     describe("build logs", () => buildRules(() => fixture));
+    describe("logs of requests", () => requestRules(() => fixture));
     describe("runtime logs", () => runtimeRules(() => fixture));
+  });
+}
+
+function requestRules(fixture: () => LogStoreFixture): void {
+  const requestOf = (n: number, path = `/${n}`) => ({
+    at: new Date(Date.UTC(2026, 0, 1, 0, 0, n)).toISOString(),
+    ...{
+      method: "GET",
+      path,
+      status: 200,
+      ms: 1.5,
+      bytes: 100,
+      deployment: 1,
+      replica: 0,
+      request_id: `r${n}`,
+      weight: 1,
+    },
+  });
+  const readAll = async (store: LogStore, project: string, range: RequestRange = {}) => {
+    const found: StoredRequest[] = [];
+    await store.visitRequests(project, range, (request) => found.push(request) > 0);
+    return found;
+  };
+
+  it("are visited newest first, within a range, until the visitor has enough, also after a restart", async () => {
+    const { store, reopen } = fixture();
+    const [project, other] = [newId("prj"), newId("prj")];
+    const all = Array.from({ length: 30 }, (_, n) => requestOf(n));
+    await store.appendRequests(project, all.slice(0, 20));
+    await store.appendRequests(project, all.slice(20));
+    await store.appendRequests(other, [requestOf(99)]);
+    assert.deepEqual(await readAll(store, project), all.toReversed());
+    const [since, until] = [requestOf(5).at, requestOf(8).at];
+    assert.deepEqual(await readAll(await reopen(), project, { since, until }), all.slice(5, 8).toReversed());
+    const some: StoredRequest[] = [];
+    await store.visitRequests(project, {}, (request) => some.push(request) < 3);
+    assert.deepEqual(some, all.slice(-3).toReversed());
+    await store.remove(project, []);
+    assert.deepEqual(await readAll(store, project), []);
+    assert.equal((await readAll(store, other)).length, 1);
+  });
+
+  it("keep the newest of more than their limit, and have nothing for a project without requests", async () => {
+    const { store, moreThanKeptBytes } = fixture();
+    const project = newId("prj");
+    assert.deepEqual(await readAll(store, project), []);
+    const path = `/${"x".repeat(1000)}`;
+    // Whole files are dropped, so one batch fits into a file.
+    const count = 2 * Math.ceil(moreThanKeptBytes / 1000);
+    for (let n = 0; n < count; n += 10)
+      await store.appendRequests(
+        project,
+        Array.from({ length: 10 }, (_, i) => requestOf(n + i, path)),
+      );
+    const kept = await readAll(store, project);
+    assert.ok(kept.length > 0 && kept.length < count, `${kept.length} of ${count}`);
+    assert.equal(kept[0]?.request_id, `r${count - 1}`);
   });
 }
 

@@ -28,7 +28,14 @@ export interface LogStore {
   readPosition(instance: InstanceKey): Promise<string | null>;
   /** Forgets the positions of a workload whose output will not be read any more. Its lines stay. Idempotent. */
   forgetPositions(workloadId: string): Promise<void>;
-  /** Deletes a project's runtime log and the logs of these builds for good. Idempotent. */
+  /** Appends to a project's log of requests, and drops its oldest ones past the size limit. */
+  appendRequests(projectId: string, requests: readonly StoredRequest[]): Promise<void>;
+  /**
+   * Calls `visit` with a project's requests of a time range, newest first as they were appended, until it returns false. Their times may be
+   * out of order, because a request is appended when it ends.
+   */
+  visitRequests(projectId: string, range: RequestRange, visit: (request: StoredRequest) => boolean): Promise<void>;
+  /** Deletes a project's runtime log, its log of requests and the logs of these builds for good. Idempotent. */
   remove(projectId: string, buildIds: readonly string[]): Promise<void>;
   /** Deletes the logs of builds. Idempotent. */
   removeBuilds(buildIds: readonly string[]): Promise<void>;
@@ -69,6 +76,23 @@ export interface RuntimeQuery {
   /** Only lines that contain this text, ignoring case. */
   readonly contains?: string;
 }
+
+export interface StoredRequest {
+  readonly at: string;
+  readonly method: string;
+  readonly path: string;
+  readonly status: number;
+  readonly ms: number;
+  readonly bytes: number;
+  readonly deployment: number | null;
+  readonly replica: number | null;
+  readonly request_id: string | null;
+  /** For how many requests this one stands. */
+  readonly weight: number;
+}
+
+/** Instants like `RuntimeQuery`'s. */
+export type RequestRange = Pick<RuntimeQuery, "since" | "until">;
 
 export interface RuntimePage {
   readonly lines: readonly RuntimeLine[];

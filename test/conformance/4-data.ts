@@ -169,6 +169,20 @@ export function dataRows(subject: () => Subject): void {
     assert.deepEqual([back.body.database, back.body.previous], [body.previous, database]);
   });
 
+  it("GET requests: newest first, and by path", async () => {
+    await subject().visit("shop.localhost", "/things/12345?key=hidden");
+    const listed = await eventually("the request is listed", async () => {
+      const { body } = await subject().expect(200, "GET", "/v1/projects/shop/requests?path=/things/");
+      return body.requests.length > 0 ? body : undefined;
+    });
+    assert.equal(listed.requests[0].path, "/things/12345");
+    const { body } = await subject().expect(200, "GET", "/v1/projects/shop/requests/paths?path=/things/:id");
+    assert.deepEqual(
+      body.paths.map(({ method, path }: { method: string; path: string }) => [method, path]),
+      [["GET", "/things/:id"]],
+    );
+  });
+
   it("GET metrics: load times and requests, range 1h, 24h or 7d", async () => {
     for (let count = 0; count < 10; count += 1) await subject().visit("shop.localhost", count < 2 ? "/fail" : "/");
     const total = await eventually("the metrics contain the requests", async () => {

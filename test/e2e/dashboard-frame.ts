@@ -136,6 +136,7 @@ const pages: Readonly<Record<string, string>> = {
   "/projects/$slug/files": "/projects/demo/files",
   [logPage]: "/projects/demo/builds/<build>",
   "/projects/$slug/logs": "/projects/demo/logs",
+  "/projects/$slug/requests": "/projects/demo/requests?by=path",
   "/projects/$slug/metrics": "/projects/demo/metrics",
   "/projects/$slug/processes": "/projects/demo/processes",
   "/projects/$slug/runs/$number": "/projects/demo/runs/1",

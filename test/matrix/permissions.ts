@@ -4,6 +4,7 @@ import { archivePermissions } from "./archive-permissions.ts";
 import { peoplePermissions } from "./people-permissions.ts";
 import { followPermissions } from "./follow-permissions.ts";
 import { inProject, ofProject, project, type Permission } from "./permission.ts";
+import { observationPermissions } from "./observation-permissions.ts";
 import { platformPermissions } from "./platform-permissions.ts";
 import { previewPermissions } from "./preview-permissions.ts";
 import { sourcePermissions } from "./source-permissions.ts";
@@ -206,6 +207,7 @@ export const permissions: Readonly<Record<string, Permission>> = {
     allowed: 200,
   },
   ...envPermissions,
+  ...observationPermissions,
   "domains.attach": {
     ...ofProject,
     scope: "domains:write",
@@ -337,7 +339,6 @@ export const permissions: Readonly<Record<string, Permission>> = {
     body: () => ({ key: { id: 1 } }),
     allowed: 204,
   },
-  "metrics.get": { ...ofProject, scope: "metrics:read", method: "GET", path: inProject("/metrics"), allowed: 200 },
   "timeline.list": { ...ofProject, scope: "activity:read", method: "GET", path: inProject("/timeline"), allowed: 200 },
   "diagnosis.get": { ...ofProject, scope: "projects:read", method: "GET", path: inProject("/diagnosis"), allowed: 200 },
   "overview.get": { ...ofNothing, scope: "projects:read", method: "GET", path: () => "/v1/overview", allowed: 200 },
@@ -431,13 +432,6 @@ export const permissions: Readonly<Record<string, Permission>> = {
     method: "DELETE",
     path: inProject("/database/restored/restored"),
     allowed: 204,
-  },
-  "logs.list": {
-    ...ofProject,
-    scope: "logs:read",
-    method: "GET",
-    path: inProject("/logs?source=build&limit=5"),
-    allowed: 200,
   },
   "tokens.create": {
     ...ofNothing,

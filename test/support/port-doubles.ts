@@ -100,6 +100,7 @@ export function edgeDouble(given: Partial<Edge> = {}): Edge {
     openRequests: async () => new Map(),
     measure: async () => [],
     wakeBy: done,
+    reportRequests: done,
     entrance: async () => null,
     observe: async () => ({
       ...{ running: true, listen: "127.0.0.1:1", listen_tls: null, detail: "" },
@@ -186,6 +187,8 @@ export function logStoreDouble(given: Partial<LogStore> = {}): LogStore {
     readBuild: async (_, offset) => ({ text: "", next_offset: offset }),
     readBuildTimes: async () => [],
     appendRuntime: done,
+    appendRequests: done,
+    visitRequests: done,
     readRuntime: async () => ({ lines: [], cursor: "0" }),
     readPosition: async () => null,
     forgetPositions: done,

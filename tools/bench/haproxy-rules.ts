@@ -34,6 +34,16 @@ const parts: Readonly<Record<string, readonly Change[]>> = {
       String.raw`http-request set-var\(txn.begun`,
     ),
   ],
+  "the log of requests": [
+    without(
+      ...[
+        "log ring@",
+        "log-format ",
+        "http-request set-log-level",
+        String.raw`http-request set-var\(txn.(?:weight|id)\)`,
+      ],
+    ),
+  ],
   "the limit of requests open to a replica": [without("http-request track-sc1", "http-request return .*sc1_conn_cur")],
   "the replica's address out of the host map": [
     without("http-request set-dst"),

@@ -28,6 +28,7 @@ const tabs = [
   "/previews",
   "/processes",
   "/logs",
+  "/requests",
   "/metrics",
   "/variables",
   "/domains",

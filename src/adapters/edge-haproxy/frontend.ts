@@ -17,6 +17,7 @@ import {
   type HaproxySettings,
 } from "./haproxy-settings.ts";
 import { accept, typesMap } from "./page-files.ts";
+import { choosing, requestLog } from "./request-log.ts";
 import { countingRules } from "./usage.ts";
 import { wakeSocket } from "./wake-socket.ts";
 
@@ -26,10 +27,12 @@ type Listener = "plain" | "tls";
 export function frontend(kind: Listener, settings: HaproxySettings): string {
   const rules = [
     `bind ${address(kind, settings)}`,
+    ...requestLog(),
     ...connection(settings),
     ...trust(settings),
     ...routing(kind),
     ...counting(settings),
+    ...choosing(),
     ...checks(settings),
     ...(kind === "plain" ? redirect(settings) : []),
     ...waking(settings),
@@ -207,6 +210,7 @@ function forwarding(kind: Listener, settings: HaproxySettings): string[] {
     `http-request set-header ${probeHeader} ${settings.probe_key} if ${hasFlag("C")}`,
     // Connection id and request counter: unique among this worker's requests.
     "http-request set-header X-Request-Id %[var(sess.id)]-%rt if !{ req.fhdr(x-request-id) -m reg ^[a-zA-Z0-9_.:/+=-]{1,128}$ } or { req.fhdr_cnt(x-request-id) gt 1 }",
+    "http-request set-var(txn.id) req.fhdr(x-request-id)",
     addFields([
       ["X-Forwarded-For", client],
       ["X-Forwarded-Proto", proto],

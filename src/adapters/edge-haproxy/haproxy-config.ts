@@ -25,6 +25,7 @@ import {
   refusedMap,
   typesMap,
 } from "./page-files.ts";
+import { requestRingSection } from "./request-log.ts";
 import { serverWatch, type PoolServer, type RoutePool } from "./route-pool.ts";
 import { countersOfProject } from "./usage.ts";
 
@@ -41,6 +42,7 @@ export function haproxyConfig(settings: HaproxySettings, pool: RoutePool): strin
   const tls = settings.listen_tls_port === null ? [] : [frontend("tls", settings)];
   const fixed = [
     globals(settings),
+    requestRingSection(),
     base(settings),
     frontend("plain", settings),
     ...tls,

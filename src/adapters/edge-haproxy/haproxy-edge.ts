@@ -10,6 +10,7 @@ import type {
   CertificateTable,
   Edge,
   EdgeEntrance,
+  EdgeRequest,
   EdgeStatus,
   EdgeUsage,
   Route,
@@ -39,12 +40,13 @@ import {
   type PoolChange,
   type RoutePool,
 } from "./route-pool.ts";
+import type { RequestFollower } from "./request-log.ts";
 import { changeHaproxy } from "./runtime-socket.ts";
 import { UsageBook } from "./usage-book.ts";
 import { readUsage } from "./usage.ts";
 import { askWorker, connectionsOf, openRequestsOf, poolOf, type Worker } from "./workers.ts";
 
-/** The HAProxy edge. `detach` stops watching HAProxy but leaves it serving, for a control plane that stops. */
+/** `detach` stops watching HAProxy but leaves it serving, for a control plane that stops. */
 export interface HaproxyEdge extends Edge {
   detach(): void;
 }
@@ -75,6 +77,7 @@ class ControlledHaproxy implements HaproxyEdge {
   readonly #watch: ProcessWatch;
   #current: HaproxyRecord | undefined;
   #wakes: Server | undefined;
+  #requests: RequestFollower | undefined;
 
   constructor(options: HaproxyEdgeOptions) {
     this.#options = options;
@@ -177,6 +180,11 @@ class ControlledHaproxy implements HaproxyEdge {
     this.#wakes = haproxy.listenForWakes(wake);
   }
 
+  async reportRequests(note: (requests: readonly EdgeRequest[]) => void): Promise<void> {
+    this.#requests?.close();
+    this.#requests = (await this.#haproxy()).followRequests(note);
+  }
+
   async entrance(): Promise<EdgeEntrance | null> {
     const haproxy = await this.#haproxy();
     if (haproxy.current() === undefined) return null;
@@ -228,6 +236,7 @@ class ControlledHaproxy implements HaproxyEdge {
     if (this.#saving !== undefined) this.#save();
     this.#watch.stop();
     this.#wakes?.close();
+    this.#requests?.close();
   }
 
   /** Adopts the running HAProxy, or starts one, and updates every worker to this table. */
@@ -300,6 +309,7 @@ class ControlledHaproxy implements HaproxyEdge {
     const pool = this.#poolFor(haproxy, table, this.#options.firstBackends ?? 64);
     await this.#options.freePorts?.();
     this.#current = await haproxy.start(pool);
+    this.#requests?.moveOn();
     await this.#rememberPool(haproxy, pool);
   }
 
@@ -309,6 +319,7 @@ class ControlledHaproxy implements HaproxyEdge {
     await this.measure();
     const pool = this.#poolFor(haproxy, table, atLeast);
     this.#current = await haproxy.reload(record, pool);
+    this.#requests?.moveOn();
     await this.#rememberPool(haproxy, pool);
   }
 
@@ -362,7 +373,7 @@ class ControlledHaproxy implements HaproxyEdge {
     }
   }
 
-  /** Saves the active table, so that HAProxy can start with it while the database is unavailable. */
+  /** Saves the table, so that HAProxy can start with it while the database is unavailable. */
   #save(): void {
     clearTimeout(this.#saving);
     this.#saving = undefined;

@@ -19,11 +19,13 @@ import { readProcessTree } from "../../kit/process-tree.ts";
 import { removeRunFolder } from "../../kit/run-folder.ts";
 import { until } from "../../kit/until.ts";
 import { readJson, replaceFile } from "../../kit/whole-file.ts";
+import type { EdgeRequest } from "../../ports/edge.ts";
 import { statusValue, readOldWorkers } from "./haproxy-answers.ts";
 import { haproxyConfig } from "./haproxy-config.ts";
 import { adminSocket, hostMap, masterSocket, type HaproxySettings } from "./haproxy-settings.ts";
 import { pageFiles } from "./page-files.ts";
 import { emptyPool, hostMapText, type RoutePool } from "./route-pool.ts";
+import { RequestFollower } from "./request-log.ts";
 import { callHaproxy } from "./runtime-socket.ts";
 import { listenForWakes, wakeSocket } from "./wake-socket.ts";
 import { connectionsOf, type Worker } from "./workers.ts";
@@ -279,6 +281,10 @@ export class HaproxyProcess {
   listenForWakes(wake: (projectId: string) => Promise<void>): Server {
     this.#ensureFolder(this.settings.run_dir);
     return listenForWakes(this.path(wakeSocket), this.#programs.uid, wake);
+  }
+
+  followRequests(note: (requests: readonly EdgeRequest[]) => void): RequestFollower {
+    return new RequestFollower(this.path(adminSocket), note);
   }
 
   #ensureFolder(path: string): void {

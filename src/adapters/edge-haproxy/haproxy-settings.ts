@@ -52,6 +52,8 @@ export const challengeBackend = "challenge";
 export const pagesBackend = "pages";
 /** The socket of the current worker's runtime API. */
 export const adminSocket = "admin.sock";
+/** The ring of the log of requests. */
+export const requestRing = "requests";
 /** The socket of the master's runtime API, which reaches every worker. */
 export const masterSocket = "master.sock";
 

@@ -11,7 +11,8 @@ import { createDiskLogStore } from "./disk-log-store.ts";
 
 const random = seededRandom();
 const root = testFolder("logs");
-const limits = { buildLimitBytes: 20_000, runtime: { segmentBytes: 20_000, segments: 3 } };
+const kept = { segmentBytes: 20_000, segments: 3 };
+const limits = { buildLimitBytes: 20_000, runtime: kept, requests: kept };
 
 describe("logs on disk", () => {
   const dir = join(root, "suite");

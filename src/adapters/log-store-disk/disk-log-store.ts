@@ -1,10 +1,10 @@
 import { appendFile as append, mkdir, open, readFile, rm, stat, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
-import type { BuildTime, LogStore } from "../../ports/log-store.ts";
+import type { BuildTime, LogStore, StoredRequest } from "../../ports/log-store.ts";
 import { appendFile, endOfLines, readRange } from "./append-file.ts";
 import { intendPosition, readPositionState } from "./positions.ts";
-import { appendBatch, dropPart, encodeLines, readPage, type RuntimeLimits } from "./runtime-log.ts";
+import { appendBatch, dropPart, encodeLines, readPage, visitLines, type RuntimeLimits } from "./runtime-log.ts";
 
 export interface DiskLogStoreOptions {
   /** Created with access for its owner only if it does not exist. */
@@ -13,10 +13,13 @@ export interface DiskLogStoreOptions {
   readonly buildLimitBytes?: number;
   /** How much runtime output to keep for each project. Default five files of 8 MiB. */
   readonly runtime?: RuntimeLimits;
+  /** How much of the log of requests to keep for each project. Default five files of 4 MiB, about 100,000 requests. */
+  readonly requests?: RuntimeLimits;
 }
 
 const usualBuildLimitBytes = 64 * 1024 * 1024;
 const usualRuntimeLimits = { segmentBytes: 8 * 1024 * 1024, segments: 5 };
+const usualRequestLimits = { segmentBytes: 4 * 1024 * 1024, segments: 5 };
 
 /**
  * Stores logs as files: a text file and one of times for each build, numbered files of JSON lines for each project. Only one process may write at a time.
@@ -24,10 +27,12 @@ const usualRuntimeLimits = { segmentBytes: 8 * 1024 * 1024, segments: 5 };
 export function createDiskLogStore(options: DiskLogStoreOptions): LogStore {
   const buildLimitBytes = options.buildLimitBytes ?? usualBuildLimitBytes;
   const limits = options.runtime ?? usualRuntimeLimits;
+  const requestLimits = options.requests ?? usualRequestLimits;
   const builds = join(options.dir, "builds");
   const positions = join(options.dir, "positions");
   const positionsDir = (workloadId: string) => join(positions, safe(workloadId));
   const logDir = (projectId: string) => join(options.dir, "runtime", safe(projectId));
+  const requestDir = (projectId: string) => join(options.dir, "requests", safe(projectId));
   const buildFile = (buildId: string) => buildLogFile(builds, safe(buildId));
   const timesFile = (buildId: string) => buildTimesFile(builds, safe(buildId));
   const removeBuilds = async (ids: readonly string[]) => {
@@ -60,13 +65,37 @@ export function createDiskLogStore(options: DiskLogStoreOptions): LogStore {
     readRuntime: async (projectId, query) => readPage(logDir(projectId), query),
     readPosition: async (instance) =>
       (await readPositionState(positionsDir(instance.workload_id), instance, logDir)).cursor,
+    appendRequests: (projectId, requests) =>
+      runExclusive(`requests ${projectId}`, async () => {
+        await appendBatch(requestDir(projectId), encodeRequests(requests), requestLimits, async () => {});
+      }),
+    visitRequests: (projectId, range, visit) =>
+      visitLines(requestDir(projectId), range, (line) => {
+        const request = decodeRequest(line);
+        return request === undefined || visit(request);
+      }),
     remove: async (projectId, buildIds) => {
       await runExclusive(projectId, () => rm(logDir(projectId), { recursive: true, force: true }));
+      await runExclusive(`requests ${projectId}`, () => rm(requestDir(projectId), { recursive: true, force: true }));
       await removeBuilds(buildIds);
     },
     removeBuilds,
     forgetPositions: (workloadId) => rm(positionsDir(workloadId), { recursive: true, force: true }),
   };
+}
+
+/** Writes the time first, where readers look for it. */
+function encodeRequests(requests: readonly StoredRequest[]): Buffer {
+  return Buffer.from(requests.map(({ at, ...rest }) => `${JSON.stringify({ at, ...rest })}\n`).join(""));
+}
+
+/** Returns undefined for a line that is corrupt. */
+function decodeRequest(line: string): StoredRequest | undefined {
+  try {
+    return JSON.parse(line) as StoredRequest;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Returns an id, or a workload's id with its process type, if it is safe as a file name; throws otherwise. */

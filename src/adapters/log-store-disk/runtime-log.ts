@@ -78,6 +78,29 @@ export async function readPage(dir: string, query: RuntimeQuery): Promise<Runtim
   return after === undefined ? readNewest(dir, segments, wanted) : readBehind(dir, segments, { ...wanted, after });
 }
 
+/** Visits the lines of the folder's files, the newest first, until `visit` returns false. */
+export async function visitLines(
+  dir: string,
+  range: Pick<RuntimeQuery, "since" | "until">,
+  visit: (line: string) => boolean,
+): Promise<void> {
+  const isInRange = timeFilter(range) ?? (() => true);
+  let isOver = false;
+  const room: Room = {
+    get isFull() {
+      return isOver;
+    },
+    take(line) {
+      isOver ||= !visit(line);
+      return false;
+    },
+  };
+  for (const segment of (await segmentsSince(dir, range.since)).toReversed()) {
+    await withSegment(dir, segment, (file) => lastLines(file, { room, isWanted: isInRange }));
+    if (isOver) return;
+  }
+}
+
 interface Room {
   readonly isFull: boolean;
   /** Returns whether a line still fits and counts it; the first line always fits. Once a line does not fit, the page is full. */
@@ -151,8 +174,8 @@ async function lastLines(file: FileHandle, { room, isWanted }: LineQuery): Promi
     const cut = from === 0 ? 0 : feed < 0 ? block.length : feed + 1;
     const found = splitLines(block.subarray(cut)).filter(isWanted);
     rest = Buffer.from(block.subarray(0, cut));
-    for (let at = found.length - 1; at >= 0 && room.take(found[at] as string); at -= 1)
-      newestFirst.push(found[at] as string);
+    for (let at = found.length - 1; at >= 0 && !room.isFull; at -= 1)
+      if (room.take(found[at] as string)) newestFirst.push(found[at] as string);
     start = from;
   }
   return { lines: newestFirst.reverse(), end };
@@ -278,7 +301,7 @@ function originFilter({ process, replica }: RuntimeQuery) {
   return (line: string) => head.test(line);
 }
 
-function timeFilter({ since, until }: RuntimeQuery) {
+function timeFilter({ since, until }: Pick<RuntimeQuery, "since" | "until">) {
   if (since === undefined && until === undefined) return undefined;
   return (line: string) => {
     const at = line.slice(atBegins, atEnds);

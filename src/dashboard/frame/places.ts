@@ -43,6 +43,7 @@ export const projectGroups = [
     "Observe",
     [
       ["/projects/$slug/logs", "Logs", "l"],
+      ["/projects/$slug/requests", "Requests", "x"],
       ["/projects/$slug/metrics", "Metrics", "e"],
       ["/projects/$slug/timeline", "Timeline", "t"],
     ],

@@ -46,13 +46,27 @@ async function gather(ctx: Context<"diagnosis.get">) {
     read("builds.list"),
     read("domains.list"),
   ]);
-  const [cron, database, backups, archive] = await Promise.all([
+  const paths = (sort: "errors" | "slow") => read("requests.paths", { since: "15m", sort });
+  const [cron, database, backups, archive, failing, slow] = await Promise.all([
     read("cron.list"),
     read("database.get"),
     read("backups.list"),
     read("backups.archive"),
+    paths("errors"),
+    paths("slow"),
   ]);
-  const state: ProjectState = { project, deployments, builds, domains, cron, database, backups, archive };
+  const state: ProjectState = {
+    project,
+    deployments,
+    builds,
+    domains,
+    cron,
+    database,
+    backups,
+    archive,
+    failing,
+    slow,
+  };
   const readLog = (source: "build" | "runtime") => read("logs.list", { limit: String(tailLines), source });
   return { state, unread, readLog };
 }

@@ -33,6 +33,8 @@ const nothing: ProjectState = {
   database: null,
   backups: null,
   archive: null,
+  failing: null,
+  slow: null,
 };
 
 const codes = (state: Partial<ProjectState>) =>

@@ -11,6 +11,9 @@ export interface ProjectState {
   readonly database: Answer<"database.get"> | null;
   readonly backups: Answer<"backups.list"> | null;
   readonly archive: Answer<"backups.archive"> | null;
+  /** The last minutes' requests by path: those with the most errors, and the slowest. */
+  readonly failing: Answer<"requests.paths"> | null;
+  readonly slow: Answer<"requests.paths"> | null;
 }
 
 export type Finding = Answer<"diagnosis.get">["findings"][number];
@@ -21,7 +24,18 @@ const severities = ["down", "broken", "notice"];
 
 /** Returns everything that is wrong: the most severe findings first, and among equals the one that explains most. */
 export function diagnosis(state: ProjectState): readonly Finding[] {
-  return [ofHealth, failedDeployment, failedBuild, hostnames, cronJobs, databases, backups, archives]
+  return [
+    ofHealth,
+    failedDeployment,
+    failedBuild,
+    hostnames,
+    cronJobs,
+    databases,
+    backups,
+    archives,
+    failingPaths,
+    slowPaths,
+  ]
     .flatMap((rule) => rule(state))
     .toSorted((one, other) => severities.indexOf(one.severity) - severities.indexOf(other.severity));
 }
@@ -163,6 +177,38 @@ const archives: Rule = ({ project: { slug }, archive }) =>
           next: call("backups.archive", { slug }),
         }),
       ];
+
+// Fewer may be chance.
+const leastRequests = 10;
+const failingShare = 0.1;
+const slowMs = 2000;
+const mostNamed = 3;
+
+const failingPaths: Rule = ({ project: { slug }, failing }) =>
+  (failing?.paths ?? [])
+    .filter(({ count, errors }) => count >= leastRequests && errors >= failingShare * count)
+    .slice(0, mostNamed)
+    .map(({ method, path, count, errors, ...times }) =>
+      finding("broken", "path_failing", {
+        sentence: `${method} ${path} failed ${errors} of ${count} times in the last 15 minutes.`,
+        advice: "Look at its requests, and at the application's log at their times.",
+        seen: { method, path, count, errors, ...times },
+        next: call("requests.list", { slug }, "?status=5xx&since=15m"),
+      }),
+    );
+
+const slowPaths: Rule = ({ project: { slug }, slow }) =>
+  (slow?.paths ?? [])
+    .filter(({ count, p95_ms }) => count >= leastRequests && p95_ms >= slowMs)
+    .slice(0, mostNamed)
+    .map(({ method, path, count, p95_ms, ...rest }) =>
+      finding("notice", "path_slow", {
+        sentence: `${method} ${path} is slow: one of 20 requests took ${(p95_ms / 1000).toFixed(1)} s or more in the last 15 minutes.`,
+        advice: "Look at its requests, and for what it waits: a query, another service, or its processor.",
+        seen: { method, path, count, p95_ms, ...rest },
+        next: call("requests.list", { slug }, `?slow_ms=${slowMs}&since=15m`),
+      }),
+    );
 
 function isFailed(one: { readonly status: string } | undefined): boolean {
   return one?.status === "failed";

@@ -1,7 +1,9 @@
 import { certificatesMark, createEdgeCertificates } from "../../features/certificates/certificates.ts";
+import { Refused } from "../../features/context.ts";
+import { keepRequests } from "../../features/requests/requests.ts";
 import { changedRoutes, nextRouteVersion, saveEdge, type ProjectRoutes } from "../../features/routes/routes.ts";
 import { wakeProject } from "../../features/sleep/sleep.ts";
-import type { Edge, Route } from "../../ports/edge.ts";
+import type { Edge, EdgeRequest, Route } from "../../ports/edge.ts";
 import type { Task } from "../driver.ts";
 import type { Platform } from "../platform.ts";
 
@@ -19,6 +21,7 @@ export function edgeTask(platform: Platform): Task {
   const control = controlRoutes(platform);
   let snapshot: string | null = null;
   let wakes: Promise<void> | undefined;
+  let reports: Promise<void> | undefined;
   const wake = (id: string) => wakeProject(platform, id, AbortSignal.timeout(wakeMs));
   return {
     name: "edge",
@@ -33,6 +36,7 @@ export function edgeTask(platform: Platform): Task {
       snapshot = changes.snapshot;
       const routes = [...known.values()].flat().concat(control).map(toHttps);
       await (wakes ??= ports.edge.wakeBy(wake));
+      await (reports ??= ports.edge.reportRequests(noteRequests(platform)));
       await ports.edge.apply({ version, routes, challenge: certificates.control });
       const { kind } = ports.edge;
       const id = edgeId(machine, ports.edge);
@@ -43,6 +47,24 @@ export function edgeTask(platform: Platform): Task {
       const detail = `${routes.length} routes, version ${version}`;
       return changes.draining.length > 0 ? { detail, againMs: drainPollMs } : { detail };
     },
+  };
+}
+
+/** Returns a function that stores reported requests, one batch after the other; a batch that comes while two wait is dropped. */
+function noteRequests(platform: Platform): (requests: readonly EdgeRequest[]) => void {
+  let waiting = 0;
+  let last = Promise.resolve();
+  const fail = (error: unknown) => {
+    // The log is on the primary's disk.
+    if (!(error instanceof Refused)) platform.log.error({ err: error }, "requests could not be logged");
+  };
+  return (requests) => {
+    if (waiting >= 2) return;
+    waiting += 1;
+    last = last
+      .then(() => keepRequests(platform, requests))
+      .catch(fail)
+      .finally(() => void (waiting -= 1));
   };
 }
 
