@@ -65,8 +65,11 @@ test("a preview has its project's settings, a database if that has one, and no a
   const parent = await newParent(await testOrganization(db, "like"), "shop");
   await db.updateTable("project").set({ port: 4000, health_path: "/up" }).where("id", "=", parent.project_id).execute();
   const { project_id } = await opened(parent, "one");
-  const { port, health_path, deploy_branch } = await rowOf(project_id);
-  assert.deepEqual([port, health_path, deploy_branch], [4000, "/up", "one"]);
+  const { port, health_path, deploy_branch, sleep_after_minutes } = await rowOf(project_id);
+  assert.deepEqual([port, health_path, deploy_branch, sleep_after_minutes], [4000, "/up", "one", 30]);
+  await db.updateTable("project").set({ sleep_after_minutes: 5 }).where("id", "=", parent.project_id).execute();
+  await opened(parent, "one");
+  assert.equal((await rowOf(project_id)).sleep_after_minutes, 5);
   const databases = () => db.selectFrom("project_database").selectAll().where("project_id", "=", project_id).execute();
   assert.deepEqual(await databases(), []);
   const names = { role_name: "r", database_name: "d", sealed_password: Buffer.from("") };

@@ -31,10 +31,12 @@ export async function countPreviews(tx: Tx, { org_id, project_id }: ProjectKey):
   return row.count;
 }
 
-/** Gives a preview its project's settings, and its time from now on. */
+const sleepAfterMinutes = 30;
+
+/** Gives a preview its project's settings, and its time from now on. It sleeps earlier than its project only if that does not say when. */
 export async function refreshPreview(tx: Tx, { org_id, id }: Pick<PreviewRow, "org_id" | "id">, expires: Date) {
   await sql`
-    update project p set port = o.port, health_path = o.health_path, start_seconds = o.start_seconds, sleep_after_minutes = o.sleep_after_minutes, root = o.root, storage = o.storage,
+    update project p set port = o.port, health_path = o.health_path, start_seconds = o.start_seconds, sleep_after_minutes = coalesce(o.sleep_after_minutes, ${sleepAfterMinutes}), root = o.root, storage = o.storage,
       preview_expires_at = ${expires}, updated_at = now()
     from project o where o.id = p.preview_of and o.org_id = p.org_id and p.org_id = ${org_id} and p.id = ${id}`.execute(
     tx,
