@@ -104,6 +104,7 @@ export const shownFolders: Readonly<Record<string, readonly string[]>> = {
     "src/http/provider-sign-in",
     "src/features/providers/",
   ],
+  "test/e2e/sso.test.ts": ["src/features/providers/", "src/http/provider-sign-in", "src/http/oidc"],
   "test/e2e/database.test.ts": [
     "src/postgres/",
     "/postgres-host-",

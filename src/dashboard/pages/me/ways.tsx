@@ -159,7 +159,11 @@ function Identities({ providers }: { readonly providers: readonly OfferedProvide
     <Section
       title="Accounts at providers"
       lead={`Whoever holds one of them signs in as ${person?.name ?? "you"}.`}
-      actions={<ByProvider providers={providers} wish={{ to: "link" }} verb="Link" />}
+      actions={
+        <span className="flex flex-wrap gap-2">
+          <ByProvider providers={providers} wish={{ to: "link" }} verb="Link" />
+        </span>
+      }
     >
       <List
         of={identities}
