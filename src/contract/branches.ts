@@ -92,7 +92,7 @@ export const rows = [
     activity: "database.branch_created",
     waits: true,
     summary:
-      "Make a branch: a copy of the database, as it is or as it was, in a server of its own; responds when it is ready, or earlier, with size and expected seconds, when the copy takes longer than 5 s",
+      "Make a branch: a copy of the database, as it is or was, in a server of its own; a copy of more than 5 s is not awaited, and says how long it takes",
   }),
   row({
     ...ofBranch,

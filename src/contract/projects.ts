@@ -129,8 +129,7 @@ export const rows = [
     }),
     result: project,
     activity: "project.settings_changed",
-    summary:
-      "Change port, health path, start time, root folder, watched paths, storage and previews for the next deploy, and when it sleeps; null resets a value",
+    summary: "Change settings for the next deploy, and when it sleeps; null resets",
   }),
   row({
     ...ofProject,
