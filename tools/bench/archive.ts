@@ -8,6 +8,7 @@ import { packArchive } from "../../src/features/backups/backups.ts";
 import { specOf } from "../../src/features/database/database.ts";
 import { runOk } from "../../src/kit/exec.ts";
 import { archivesTask } from "../../src/reconcile/archives/archives-task.ts";
+import { branchesTask } from "../../src/reconcile/branches/branches-task.ts";
 import { startBackupPlatform, type BackupPlatform, type TestProject } from "../../test/support/backups.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import { freePort } from "../../test/support/free-port.ts";
@@ -40,6 +41,7 @@ export async function measureArchives(): Promise<readonly BenchRow[]> {
   const bare = await startBare(dir);
   try {
     await running.startTask(() => archivesTask(running.platform));
+    await running.startTask((wake) => branchesTask(running.platform, wake));
     const [archived, plain] = [await running.project(), await running.project()];
     await setArchive(running, plain, false);
     const writes = await measureWrites(running, { archived, plain });
@@ -52,7 +54,7 @@ export async function measureArchives(): Promise<readonly BenchRow[]> {
     const more = `insert into events select i, now(), md5(i::text) from generate_series(${rows + 1}, ${rows * 1.1}) i`;
     await kept.query(more);
     await bare.sql(more);
-    return [writes, copies, await measureRestores(running, { kept, bare })];
+    return [writes, copies, ...(await measureRestores(running, { kept, bare }))];
   } finally {
     await bare.stop();
     await running.close();
@@ -129,7 +131,7 @@ async function measureCopies(
 async function measureRestores(
   running: BackupPlatform,
   { kept, bare }: { readonly kept: TestProject; readonly bare: Bare },
-): Promise<BenchRow> {
+): Promise<BenchRow[]> {
   const of = (rest: string) => `/v1/projects/${kept.slug}${rest}`;
   const [{ at } = {}] = await kept.query("select clock_timestamp() as at");
   const moment = (at as Date).toISOString();
@@ -140,14 +142,26 @@ async function measureRestores(
   const theirMoment = await bare.sql("select now()");
   await bare.sql("insert into events values (0, now(), '')");
   await bare.sql("select pg_switch_wal()");
-  const [ours, theirs]: [number[], number[]] = [[], []];
+  const [beside, branched, theirs]: [number[], number[], number[]] = [[], [], []];
   for (let round = 0; round < rounds; round += 1) {
     theirs.push(await timed(() => bare.restore(theirMoment)));
-    ours.push(await timed(() => call(running, "POST", of("/restore"), { at: moment })));
+    branched.push(await timed(() => branchAt(running, of(`/database/branches`), { name: `b${round}`, at: moment })));
+    beside.push(await timed(() => call(running, "POST", of("/restore"), { at: moment })));
   }
-  return timeRow("restored to a moment beside the live one, rows counted", "pgbackrest restore, answering", {
-    ...{ ours: median(ours), theirs: median(theirs) },
-  });
+  const against = "pgbackrest restore, answering";
+  return [
+    timeRow("a branch at a moment, answering", against, {
+      ...{ ours: median(branched), theirs: median(theirs), goal: 0.5 },
+    }),
+    timeRow("restored to a moment beside the live one, rows counted", against, {
+      ...{ ours: median(beside), theirs: median(theirs) },
+    }),
+  ];
+}
+
+async function branchAt(running: BackupPlatform, path: string, body: { readonly name: string; readonly at: string }) {
+  await call(running, "POST", path, body);
+  await eventually(async () => (await call(running, "GET", `${path}/${body.name}`))["status"] === "ready", body.name);
 }
 
 async function timed(work: () => Promise<unknown>): Promise<number> {
