@@ -175,7 +175,7 @@ async function askFor(
     ...asking,
     isCommandLine,
     describedBy: client.id.startsWith("https://") ? new URL(client.id).host : null,
-    program: isCommandLine ? `berth on ${device || "a computer"}` : client.name,
+    program: isCommandLine ? "berth on ".concat(device || "a computer") : client.name,
     receiver: redirect === null ? null : receiverOf(redirect),
     projects: await projectsToChoose(page.platform.db, asking.caller),
     nonce: makeNonce(page.platform, nonceKey),

@@ -46,7 +46,7 @@ test("every command that a sentence of the product names exists", () => {
 });
 
 test("a command in a sentence of the platform becomes a call of a tool, unless it needs a terminal or the operator's shell", () => {
-  const shellOnly = /^(?:login|open|machines (?:use|remove|join)|create my-app && )/;
+  const shellOnly = /^(?:login|open|orgs rescue|machines (?:use|remove|join)|create my-app && )/;
   const left = namedCommands(
     "src/{contract,features,reconcile,http,git,building,detection,adapters,containers,ports}/**/*.ts",
   ).filter((words) => !shellOnly.test(words) && inToolWords(`\`berth ${words}\``).includes("`berth "));

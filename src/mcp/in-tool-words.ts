@@ -7,6 +7,10 @@ import { groups } from "./groups.ts";
 // The platform's hints name commands and routes, which a model with only tools can't use.
 const rowsOfCommands: Readonly<Record<string, RouteName>> = {
   "env set": "env.set",
+  preview: "previews.list",
+  "preview list": "previews.list",
+  "preview create": "previews.create",
+  "preview delete": "previews.delete",
   "db branch": "branches.list",
   "db branch list": "branches.list",
   "db branch delete": "branches.delete",

@@ -113,7 +113,7 @@ export const shownFolders: Readonly<Record<string, readonly string[]>> = {
     "src/cli/commands/database",
   ],
   "test/e2e/demo.test.ts": ["tools/demo/", "examples/"],
-  "test/e2e/diagnose.test.ts": ["/diagnosis/", "/health/", "src/features/status/"],
+  "test/e2e/diagnose.test.ts": ["/diagnosis/", "/health/", "/requests/", "src/features/status/"],
   "test/e2e/docker.test.ts": ["/builder-docker/", "/runtime-docker/", "src/containers/", "/registries/"],
   "test/e2e/domains.test.ts": ["/domains/", "/dns-", "/outgoing-http/"],
   "test/e2e/full-disk.test.ts": [

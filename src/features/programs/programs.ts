@@ -123,7 +123,7 @@ async function allow(tx: Tx, { client, device, choice, until, ...consent }: Cons
   };
   const project_ids =
     choice.projects === null ? caller.project_ids : await projectIdsOf({ tx, caller, fail }, choice.projects);
-  const name = kind === "cli" ? `berth on ${device || "a computer"}` : client.name;
+  const name = kind === "cli" ? "berth on ".concat(device || "a computer") : client.name;
   const days = Math.min(Math.max(1, choice.days), mostDays);
   const platform_admin =
     kind === "cli" && choice.platform_admin && caller.platform_admin && !choice.read_only && choice.projects === null;

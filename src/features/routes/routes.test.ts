@@ -56,14 +56,16 @@ test("requests go to a new deployment once its switch has begun, and not before"
 });
 
 test("a project that falls asleep serves until its replicas are stopped, and again as soon as one is ready", async () => {
-  const { change, route } = await servingProject();
+  const { active, change, route } = await servingProject();
+  const ready = (ready_attempt: number) =>
+    db.updateTable("replica").set({ ready_attempt }).where("deployment_id", "=", active).execute();
   await change({ sleep: "asleep", replicas: 1 });
   assert.deepEqual(await route(), ["serving", 1]);
-  await change({ replicas: 0 });
+  await ready(0);
   assert.deepEqual(await route(), ["asleep"]);
   await change({ sleep: "waking" });
   assert.deepEqual(await route(), ["asleep"]);
-  await change({ replicas: 1 });
+  await ready(1);
   assert.deepEqual(await route(), ["serving", 1]);
 });
 

@@ -57,7 +57,11 @@ export function PreviewsPage() {
             {isOff ? (
               <>
                 Name the branches that get one in the{" "}
-                <Link to="/projects/$slug/settings" params={{ slug }} className="text-accent hover:underline">
+                <Link
+                  to="/projects/$slug/settings"
+                  params={{ slug }}
+                  className="text-accent underline underline-offset-2"
+                >
                   settings
                 </Link>
                 .
