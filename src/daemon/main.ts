@@ -110,6 +110,8 @@ function readConfigOrRefuse(options: Readonly<Record<string, string>> = {}): Con
  * in the data folder, where no other user can write; a data folder that does not exist yet is not created here.
  */
 async function runFromCache(config: Config): Promise<void> {
+  // Whatever the shell hides from others, users of applications read what Berth writes for them; what they may not read has its own mode.
+  process.umask(0o022);
   const refusal = unstartable(config.dataDir);
   if (refusal !== null) throw new StartRefused(refusal);
   const { adminToken, compiledCode } = pathsIn(config.dataDir);
