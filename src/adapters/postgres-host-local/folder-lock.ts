@@ -4,16 +4,15 @@ import { diskFault } from "../../kit/disk-fault.ts";
 import { identify, isAlive, type ProcessIdentity } from "../../kit/processes.ts";
 import { until } from "../../kit/until.ts";
 
-const waitMs = 120_000;
-
 /**
  * Runs `work` while no other process and no other call in this one holds the same lock file. Takes over a lock whose holder has died;
- * throws when the lock is not free within two minutes. On a read-only disk there can be no lock and no server can be started, so `work`
+ * throws when the lock is not free within `waitMs`. On a read-only disk there can be no lock and no server can be started, so `work`
  * runs without one: it can still stop what is running.
  */
-export async function withFolderLock<T>(path: string, work: () => Promise<T>): Promise<T> {
+export async function withFolderLock<T>(path: string, work: () => Promise<T>, waitMs = 120_000): Promise<T> {
   const held = await until(() => take(path), { timeoutMs: waitMs });
-  if (held === undefined) throw new Error(`another process has been working in this folder for two minutes: ${path}`);
+  if (held === undefined)
+    throw new Error(`another process has been working in this folder for ${waitMs / 60_000} minutes: ${path}`);
   try {
     return await work();
   } finally {

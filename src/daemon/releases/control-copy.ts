@@ -1,6 +1,7 @@
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { PoolConfig } from "pg";
+import { withFolderLock } from "../../adapters/postgres-host-local/folder-lock.ts";
 import { createLocalServer } from "../../adapters/postgres-host-local/server.ts";
 import { runOk } from "../../kit/exec.ts";
 import type { Log } from "../../kit/log.ts";
@@ -48,9 +49,22 @@ export async function rehearsePending(
   log.info({ copy, pending }, "copied the database and tried its migrations on the copy");
 }
 
-/** Restores a copy into an instance that exists only for this, and migrates it there. Throws when a migration fails. */
+/** How long a rehearsal may take, and the next one waits for it. */
+export const rehearsalTimeoutMs = 60 * 60_000;
+
+/**
+ * Restores a copy into an instance that exists only for this, and migrates it there. Throws when a migration fails. Waits for a rehearsal
+ * that still runs, as that of an upgrade whose process was killed.
+ */
 export async function rehearseMigrations(config: Config, programs: Programs, copy: string): Promise<void> {
   const dir = join(config.dataDir, "rehearsal");
+  await withFolderLock(`${dir}.lock`, () => rehearseIn(dir, { config, programs, copy }), rehearsalTimeoutMs);
+}
+
+async function rehearseIn(
+  dir: string,
+  { config, programs, copy }: { readonly config: Config; readonly programs: Programs; readonly copy: string },
+): Promise<void> {
   const server = createLocalServer({
     ...{ binDir: programs.postgresBin ?? "/nonexistent", bwrap: programs.bwrap, dir, port: null },
     socketDir: join(runFolder(dir), "server"),

@@ -7,7 +7,7 @@ import { identify, isAlive, sendSignal } from "../../kit/processes.ts";
 import { ownGroup, ownLegacyGroup, unitNames } from "../../kit/tenant-group.ts";
 import { until } from "../../kit/until.ts";
 import { givenSettings, pathsIn, type Config } from "../config.ts";
-import { holderOf } from "../data-folder.ts";
+import { holderOf, isDataFolderHeld } from "../data-folder.ts";
 import { repeatedStarts, restartUnit } from "../systemd/run-unit-command.ts";
 
 /**
@@ -29,7 +29,8 @@ export async function restartControlPlane(
   mkdirSync(logs, { recursive: true, mode: 0o700 });
   const options = { env: startEnvironment(config) };
   const started = identify(await startDetached({ file: starter, args: ["start"] }, join(logs, "berthd.log"), options));
-  return async () => started === undefined || !isAlive(started);
+  // One that a killed upgrade had just started may have been faster: then this one ends, and that one serves.
+  return async () => (started === undefined || !isAlive(started)) && !isDataFolderHeld(config.dataDir);
 }
 
 /** A start may fail for a moment, because of what ends beside it. */

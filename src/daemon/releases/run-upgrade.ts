@@ -12,7 +12,7 @@ import { openOwnDatabase } from "../own-database.ts";
 import { ensureMachine } from "../setup/machine.ts";
 import { backUpPlatform } from "./back-up.ts";
 import { askApplication, readReadiness, restartControlPlane, startEnvironment } from "./control-plane.ts";
-import { copyControlDatabase } from "./control-copy.ts";
+import { copyControlDatabase, rehearsalTimeoutMs } from "./control-copy.ts";
 import { fetchRelease } from "./fetch-release.ts";
 import { installationOf, removeUnused, setCurrent, type Installation } from "./installation.ts";
 import { appendStep, isUnderWay, readSteps, upgradeSteps, type Step } from "./steps.ts";
@@ -22,7 +22,6 @@ type StepName = (typeof upgradeSteps)[number];
 
 /** How long a version may take until `/readyz` is 200 after its start. */
 const readyTimeoutMs = 120_000;
-const rehearsalTimeoutMs = 60 * 60_000;
 const probeEveryMs = 1000;
 const concurrentProbes = 20;
 /** Consecutive seconds in which a version that was ready may not be. */
