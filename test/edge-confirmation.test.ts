@@ -69,6 +69,8 @@ describe("a switch", { skip: withoutHaproxy }, () => {
       applyCertificates: (table: CertificateTable) => real.applyCertificates(table),
       openRequests: () => real.openRequests(),
       measure: () => real.measure(),
+      wakeBy: (wake: Parameters<Edge["wakeBy"]>[0]) => real.wakeBy(wake),
+      reportRequests: (note: Parameters<Edge["reportRequests"]>[0]) => real.reportRequests(note),
     });
   }
 

@@ -20,9 +20,13 @@ export function edgeTask(platform: Platform): Task {
   const toHttps = overHttps(platform);
   const control = controlRoutes(platform);
   let snapshot: string | null = null;
-  let wakes: Promise<void> | undefined;
-  let reports: Promise<void> | undefined;
+  let hears = false;
   const wake = (id: string) => wakeProject(platform, id, AbortSignal.timeout(wakeMs));
+  const listen = async () => {
+    await ports.edge.wakeBy(wake);
+    await ports.edge.reportRequests(noteRequests(platform));
+    return true;
+  };
   return {
     name: "edge",
     periodMs,
@@ -35,8 +39,11 @@ export function edgeTask(platform: Platform): Task {
       for (const { project_id, routes } of changes.projects) known.set(project_id, routes);
       snapshot = changes.snapshot;
       const routes = [...known.values()].flat().concat(control).map(toHttps);
-      await (wakes ??= ports.edge.wakeBy(wake));
-      await (reports ??= ports.edge.reportRequests(noteRequests(platform)));
+      // Routes go on without: what sleeps stays asleep then, and requests are not logged.
+      hears ||= await listen().catch((error: unknown) => {
+        platform.log.error({ err: error }, "the edge could not be listened to; it will be tried again");
+        return false;
+      });
       await ports.edge.apply({ version, routes, challenge: certificates.control });
       const { kind } = ports.edge;
       const id = edgeId(machine, ports.edge);
