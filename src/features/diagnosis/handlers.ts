@@ -4,6 +4,8 @@ import { diagnosis as findings, type ProjectState } from "./rules.ts";
 
 const tailLines = 60;
 const tailLineCharacters = 2000;
+/** How far back the requests of single paths count. */
+const pathsMs = 15 * 60_000;
 
 export const diagnosis: Handlers<"diagnosis"> = {
   async get(ctx) {
@@ -46,7 +48,13 @@ async function gather(ctx: Context<"diagnosis.get">) {
     read("builds.list"),
     read("domains.list"),
   ]);
-  const paths = (sort: "errors" | "slow") => read("requests.paths", { since: "15m", sort });
+  // What went wrong before the active deployment was mended by it.
+  const live = project.active_deployment?.activated_at ?? null;
+  const since =
+    live !== null && ctx.now.getTime() - Date.parse(live) < pathsMs
+      ? live
+      : new Date(ctx.now.getTime() - pathsMs).toISOString();
+  const paths = (sort: "errors" | "slow") => read("requests.paths", { since, sort });
   const [cron, database, backups, archive, failing, slow] = await Promise.all([
     read("cron.list"),
     read("database.get"),
@@ -66,6 +74,7 @@ async function gather(ctx: Context<"diagnosis.get">) {
     archive,
     failing,
     slow,
+    pathsSince: since,
   };
   const readLog = (source: "build" | "runtime") => read("logs.list", { limit: String(tailLines), source });
   return { state, unread, readLog };

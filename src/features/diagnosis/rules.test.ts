@@ -34,6 +34,7 @@ const nothing: ProjectState = {
   backups: null,
   archive: null,
   failing: null,
+  pathsSince: "2026-01-01T00:00:00.000Z",
   slow: null,
 };
 

@@ -1,5 +1,5 @@
 import type { Answer } from "../../contract/client.ts";
-import { call } from "../health/health.ts";
+import { call, minuteOf } from "../health/health.ts";
 
 /** A project as the API shows it. Null: it could not be read, or does not exist. */
 export interface ProjectState {
@@ -14,6 +14,7 @@ export interface ProjectState {
   /** The last minutes' requests by path: those with the most errors, and the slowest. */
   readonly failing: Answer<"requests.paths"> | null;
   readonly slow: Answer<"requests.paths"> | null;
+  readonly pathsSince: string;
 }
 
 export type Finding = Answer<"diagnosis.get">["findings"][number];
@@ -184,29 +185,29 @@ const failingShare = 0.1;
 const slowMs = 2000;
 const mostNamed = 3;
 
-const failingPaths: Rule = ({ project: { slug }, failing }) =>
+const failingPaths: Rule = ({ project: { slug }, failing, pathsSince: since }) =>
   (failing?.paths ?? [])
     .filter(({ count, errors }) => count >= leastRequests && errors >= failingShare * count)
     .slice(0, mostNamed)
     .map(({ method, path, count, errors, ...times }) =>
       finding("broken", "path_failing", {
-        sentence: `${method} ${path} failed ${errors} of ${count} times in the last 15 minutes.`,
+        sentence: `${method} ${path} failed ${errors} of ${count} times since ${minuteOf(since)}.`,
         advice: "Look at its requests, and at the application's log at their times.",
         seen: { method, path, count, errors, ...times },
-        next: call("requests.list", { slug }, "?status=5xx&since=15m"),
+        next: call("requests.list", { slug }, `?status=5xx&since=${encodeURIComponent(since)}`),
       }),
     );
 
-const slowPaths: Rule = ({ project: { slug }, slow }) =>
+const slowPaths: Rule = ({ project: { slug }, slow, pathsSince: since }) =>
   (slow?.paths ?? [])
     .filter(({ count, p95_ms }) => count >= leastRequests && p95_ms >= slowMs)
     .slice(0, mostNamed)
     .map(({ method, path, count, p95_ms, ...rest }) =>
       finding("notice", "path_slow", {
-        sentence: `${method} ${path} is slow: one of 20 requests took ${(p95_ms / 1000).toFixed(1)} s or more in the last 15 minutes.`,
+        sentence: `${method} ${path} is slow: one of 20 requests took ${(p95_ms / 1000).toFixed(1)} s or more since ${minuteOf(since)}.`,
         advice: "Look at its requests, and for what it waits: a query, another service, or its processor.",
         seen: { method, path, count, p95_ms, ...rest },
-        next: call("requests.list", { slug }, `?slow_ms=${slowMs}&since=15m`),
+        next: call("requests.list", { slug }, `?slow_ms=${slowMs}&since=${encodeURIComponent(since)}`),
       }),
     );
 

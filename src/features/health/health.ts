@@ -4,7 +4,7 @@ import { selectHealthFacts, selectTraffic, storeStates, storeTrouble } from "./q
 import { healthOf } from "./rules.ts";
 import { troubleOf } from "./traffic.ts";
 
-export { call } from "./rules.ts";
+export { call, minuteOf } from "./rules.ts";
 
 /** Returns the health of an organization's projects by their ids, or of one of them; null for a deleted project. */
 export async function readHealth(

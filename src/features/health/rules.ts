@@ -190,7 +190,7 @@ function backText({ back_to: to, released_since: released }: HealthFacts, firstB
 }
 
 /** Formats a time for a sentence; pages show it in the reader's zone. */
-function minuteOf(at: string): string {
+export function minuteOf(at: string): string {
   return `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
 }
 
