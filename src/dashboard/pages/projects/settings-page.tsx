@@ -32,8 +32,8 @@ export function SettingsPage() {
           {data.state === "active" && <Maintenance project={data} />}
           {data.state === "active" && <SourceSettings project={data} />}
           {data.state === "active" && <Followed project={data} />}
-          <Repository project={data} />
-          <DiskUse slug={data.slug} />
+          {data.state === "active" && <Repository project={data} />}
+          {data.state === "active" && <DiskUse slug={data.slug} />}
           {data.state === "active" && <Runtime slug={data.slug} />}
           <Danger project={data} />
         </Page>
