@@ -100,6 +100,21 @@ describe("a copy of a running instance", { skip: missingPart }, () => {
     await history().discardClone(spec.id);
   });
 
+  it("starts beside other copies that were begun at the same time", async () => {
+    const others = Array.from({ length: 2 }, newDatabaseSpec);
+    const specs = [spec, ...others];
+    for (const each of others) await host.ensure(each);
+    const copies = await Promise.all(
+      specs.map(async (each) => {
+        const copy = await host.history(each.id)?.clone(each, { mayCopy: true, password, signal });
+        return copy?.server.port;
+      }),
+    );
+    assert.equal(new Set(copies).size, specs.length, copies.join(", "));
+    for (const { id } of specs) await host.history(id)?.discardClone(id);
+    for (const { id } of others) await host.destroy(id);
+  });
+
   it("replaces what a killed platform left, and goes with its instance", async () => {
     await clone();
     const copy = await createLocalPostgresHost(place.options)

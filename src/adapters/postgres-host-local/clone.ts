@@ -33,7 +33,8 @@ import { emptiedFolders, runningFiles } from "./left-out.ts";
 import { configure } from "./initialise.ts";
 import { ensureFolder, instanceFiles } from "./instance-files.ts";
 import { placeSegments, settingsOf, writeLabels } from "./recover.ts";
-import { createLocalServer, type HistoryPlace, type Instance } from "./server.ts";
+import { createLocalServer, type HistoryPlace, type Instance, type LocalServer } from "./server.ts";
+import { PortTaken } from "./start-server.ts";
 import { watchLocks } from "./watch-locks.ts";
 
 /** A running instance to copy. */
@@ -61,26 +62,48 @@ let lastCopy: Promise<unknown> = Promise.resolve();
 export async function cloneInstance(place: HistoryPlace, cloning: Cloning): Promise<ClonedInstance> {
   const { instance, spec, options } = cloning;
   await discardClone(place, instance);
-  const copy = copyOf(place, instance, await place.freePort());
   const confinement = await chooseConfinement({ binDir: place.binDir, bwrap: place.bwrap, uid: instance.uid });
-  ensureFolder(copy.dir, 0o700);
+  const folder = copyOf(place, instance, instance.port).dir;
+  ensureFolder(folder, 0o700);
   // The copy has the instance's superuser.
-  copyFileSync(instanceFiles(instance.dir).secret, instanceFiles(copy.dir).secret);
-  const { port, socketDir } = copy;
-  configure(confinement, copy.dir, { port, socketDir, socketMode: "shared", overrides: {}, isRecovered: false });
-  const method = await fillFolder(confinement, cloning, copy.dir);
-  const settings = settingsOf(placesOf(confinement, copy.dir, copy.socketDir).config, null);
-  const server = createLocalServer({ ...copy, settings });
-  await server.ensure(options.signal).catch((error: unknown) => {
-    options.signal.throwIfAborted();
-    throw new DatabaseWorkFailed("refused", `The copy does not start: ${(error as Error).message}`, error);
-  });
+  copyFileSync(instanceFiles(instance.dir).secret, instanceFiles(folder).secret);
+  const placeAt = (port: number) => {
+    const copy = copyOf(place, instance, port);
+    const { socketDir } = copy;
+    configure(confinement, copy.dir, { port, socketDir, socketMode: "shared", overrides: {}, isRecovered: false });
+    const settings = settingsOf(placesOf(confinement, copy.dir, socketDir).config, null);
+    return { copy, server: createLocalServer({ ...copy, settings }) };
+  };
+  placeAt(await place.freePort());
+  const method = await fillFolder(confinement, cloning, folder);
+  const { copy, server } = await startCopy(place, placeAt, options.signal);
   await withConnection(server.superuserConnection("template1"), (client) =>
     client.query(
       `ALTER ROLE ${escapeIdentifier(spec.role_name)} PASSWORD ${client.escapeLiteral(scramVerifier(options.password))}`,
     ),
   );
   return { method, ...lookInto(place, { ...instance, ...copy, server }, spec) };
+}
+
+const portAttempts = 5;
+
+/** Starts the copy at a port that nobody has taken since it was found free, such as another copy. */
+async function startCopy<Placed extends { readonly server: LocalServer }>(
+  place: HistoryPlace,
+  placeAt: (port: number) => Placed,
+  signal: AbortSignal,
+): Promise<Placed> {
+  for (let attempt = 1; ; attempt += 1) {
+    const placed = placeAt(await place.freePort());
+    try {
+      await placed.server.ensure(signal);
+      return placed;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof PortTaken && attempt < portAttempts) continue;
+      throw new DatabaseWorkFailed("refused", `The copy does not start: ${(error as Error).message}`, error);
+    }
+  }
 }
 
 function lookInto(place: HistoryPlace, copy: Instance, spec: DatabaseSpec): Omit<ClonedInstance, "method"> {
