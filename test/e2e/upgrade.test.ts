@@ -187,18 +187,22 @@ async function upgradeTo(version: string): Promise<Versions> {
 /** Kills the process of the upgrade once after each of these steps, and returns those after which it was running. */
 async function killAfterSteps(steps: readonly string[]): Promise<readonly string[]> {
   const killed = new Set<string>();
-  await eventually(() => {
-    const lines = stepsOfUpgrade();
-    const last = lines.at(-1)?.step ?? "";
+  const look = () => {
+    const last = stepsOfUpgrade().at(-1)?.step ?? "";
+    if (!steps.includes(last) || killed.has(last)) return;
     const runner = listProcesses().find(
       ({ commandLine }) => commandLine.endsWith("main.ts upgrade") && commandLine.includes(prefix),
     );
-    if (runner !== undefined && steps.includes(last) && !killed.has(last)) {
-      killed.add(last);
-      killProcesses([runner]);
-    }
+    if (runner === undefined) return;
+    killed.add(last);
+    killProcesses([runner]);
+  };
+  // The shortest step takes a tenth of a second.
+  const looking = setInterval(look, 10);
+  await eventually(() => {
+    const lines = stepsOfUpgrade();
     return lines.at(-1)?.step === "done" && lines[0]?.source === "0.2.0";
-  }, "the upgrade is done");
+  }, "the upgrade is done").finally(() => clearInterval(looking));
   return [...killed];
 }
 
