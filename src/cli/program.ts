@@ -41,6 +41,7 @@ import { addRuns } from "./commands/runs.ts";
 import { addSelfDescription } from "./commands/self-description.ts";
 import { addSshKeys } from "./commands/ssh-keys.ts";
 import { addStatus } from "./commands/status.ts";
+import { addTemplates } from "./commands/templates.ts";
 import { addTimeline } from "./commands/timeline.ts";
 import { addAccounts } from "./commands/accounts.ts";
 import { addPeople } from "./commands/people.ts";
@@ -54,7 +55,7 @@ import type { GlobalOptions } from "./environment.ts";
 type AddCommands = (program: Command, ctx: CliContext) => void;
 
 const headings: readonly (readonly [heading: string, ...AddCommands[]])[] = [
-  ["Projects:", addCreate, addLink, addProjects, addRename, addOverview, addOpen],
+  ["Projects:", addCreate, addTemplates, addLink, addProjects, addRename, addOverview, addOpen],
   ["Deploying:", addDeployments, addPlan, addPreviews, addFollow, addBuilds, addProcesses, addRuns, addMaintenance],
   ["Watching:", addDiagnosis, addLogs, addMetrics, addRequests, addTimeline, addActivity],
   ["Settings:", addEnv, addDomains, addCron, addDatabase, addData, addBackups, addDisk],

@@ -30,6 +30,7 @@ import { rows as registries } from "./registries.ts";
 import { rows as runs } from "./runs.ts";
 import { rows as selfDescription } from "./self-description.ts";
 import { rows as sshKeys } from "./ssh-keys.ts";
+import { rows as templates } from "./templates.ts";
 import { rows as timeline } from "./timeline.ts";
 import { rows as status } from "./status.ts";
 import { rows as tokens } from "./tokens.ts";
@@ -42,6 +43,7 @@ export const routes = [
   ...selfDescription,
   ...me,
   ...projects,
+  ...templates,
   ...deployments,
   ...previews,
   ...processes,

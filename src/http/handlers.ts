@@ -41,6 +41,7 @@ import { selfDescription } from "../features/self-description/handlers.ts";
 import { sshKeys } from "../features/ssh-keys/handlers.ts";
 import { findKey } from "../features/ssh-keys/ssh-keys.ts";
 import { status } from "../features/status/handlers.ts";
+import { templates } from "../features/templates/handlers.ts";
 import { timeline } from "../features/timeline/handlers.ts";
 import { tokens } from "../features/tokens/handlers.ts";
 import { findToken } from "../features/tokens/tokens.ts";
@@ -146,6 +147,7 @@ export const handlers: { readonly [N in Noun]: Handlers<N> } = {
   backups,
   data,
   metrics,
+  templates,
   timeline,
   logs,
   requests,

@@ -13,6 +13,8 @@ export function transitions(subject: () => Subject): void {
     await eventually("the project stops serving", async () => (await subject().visit("shop.localhost")).status === 503);
     assert.equal((await subject().expect(200, "GET", "/v1/projects/shop")).body.state, "deleted");
     assert.equal((await subject().expect(409, "GET", "/v1/projects/shop/env")).body.code, "project_deleted");
+    const { templates } = (await subject().expect(200, "GET", "/v1/templates")).body;
+    assert.ok(templates.every(({ files }: { files: unknown[] }) => files.length > 0));
     const listed = (await subject().expect(200, "GET", "/v1/projects")).body.projects;
     assert.ok(!listed.some(({ slug }: { slug: string }) => slug === "shop"));
 

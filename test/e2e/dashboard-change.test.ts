@@ -234,6 +234,33 @@ test("a backup shows its progress, and the rows that its verification counted", 
   assert.deepEqual(await items.allInnerTexts(), ["public.items", "250", "250"]);
 });
 
+test(
+  "who has no terminal gets from an empty organization to a live template, or to a repository that is followed",
+  { skip },
+  async () => {
+    const { owner_token: token } = await client.call("orgs.create", { body: { slug: "slip", name: "Slip" } });
+    const visitor = await visitorWith(token ?? "");
+    const begin = async (slug: string, from: string) => {
+      await visitor.getByRole("textbox", { name: "Slug" }).fill(slug);
+      await visitor.getByLabel("Begin with").selectOption(from);
+      await visitor.getByRole("button", { name: "Create", exact: true }).click();
+    };
+    await visitor.getByRole("button", { name: "Template or repository" }).click();
+    await begin("begun", "static");
+    await visitor.getByRole("heading", { level: 1, name: "Deployment #1" }).waitFor();
+    await visitor.getByRole("main").getByText("Live", { exact: true }).first().waitFor();
+    await visitor.goto(at("/"));
+    await visitor.getByRole("button", { name: "New project" }).click();
+    await begin("begun", "code");
+    await visitor.getByRole("alert").waitFor();
+    await begin("followed", "repository");
+    await visitor.getByRole("textbox", { name: "Repository" }).waitFor();
+    await visitor.getByRole("button", { name: "Cancel" }).click();
+    await visitor.getByRole("heading", { level: 1, name: "followed" }).waitFor();
+    await visitor.context().close();
+  },
+);
+
 test("a folder dropped on an empty organization becomes a live project", { skip }, async () => {
   const { owner_token: token } = await client.call("orgs.create", { body: { slug: "quay", name: "Quay" } });
   const visitor = await visitorWith(token ?? "");

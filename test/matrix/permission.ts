@@ -44,6 +44,7 @@ export const openToLimited: readonly string[] = [
     "me.unlink_identity",
     "me.end_sessions",
     "projects.list",
+    "templates.list",
     "overview.get",
     "activity.list",
     "activity.changes",

@@ -44,6 +44,7 @@ export const permissions: Readonly<Record<string, Permission>> = {
     allowed: 201,
   },
   "projects.list": { ...ofNothing, scope: "projects:read", method: "GET", path: () => "/v1/projects", allowed: 200 },
+  "templates.list": { ...ofNothing, scope: "projects:read", method: "GET", path: () => "/v1/templates", allowed: 200 },
   "projects.get": { ...ofProject, scope: "projects:read", method: "GET", path: project, allowed: 200 },
   "projects.settings": {
     ...ofProject,

@@ -3,6 +3,7 @@ import { ApiError, type Answer, type Client } from "../../contract/client.ts";
 import { addCommand } from "../command-tree.ts";
 import { findPlatform } from "../find-platform.ts";
 import type { CliContext } from "../context.ts";
+import { deployTemplate, findTemplate } from "./templates.ts";
 import { answerForGit, passwordSetting } from "../git-credential.ts";
 import { addRemote, currentBranch, remoteName, type RemoteOutcome } from "../git.ts";
 
@@ -18,6 +19,7 @@ export function addCreate(program: Command, ctx: CliContext): void {
     'berth create shop --name "The shop"',
     "berth create web --remote web    # a second project of the same repository",
     "berth create demo --ssh    # push with an SSH key instead of the token of this login",
+    "berth create demo --template django    # deploy a small application; `berth templates` lists them",
   ];
   addCommand(program, {
     usage: "create <slug>",
@@ -28,11 +30,31 @@ export function addCreate(program: Command, ctx: CliContext): void {
     .option("--ssh", sshText)
     .option("--remote <name>", "the name of the git remote, beside others", remoteName)
     .option("--no-remote", "don't add a git remote")
-    .action(async (slug: string, options: RemoteOptions & { name?: string }) => {
+    .option("--template <name>", "deploy this small application at once, without a git remote")
+    .action(async (slug: string, options: RemoteOptions & { name?: string; template?: string }) => {
       const client = await ctx.client();
+      if (options.template !== undefined) return createFromTemplate(ctx, client, { ...options, slug });
       const project = await client.call("projects.create", { body: { slug, name: options.name ?? slug } });
       await connectFolder(ctx, project, { ...options, title: created(project) });
     });
+}
+
+interface FromTemplate {
+  readonly slug: string;
+  readonly name?: string;
+  readonly template?: string;
+}
+
+async function createFromTemplate(ctx: CliContext, client: Client, { slug, name = slug, ...options }: FromTemplate) {
+  const template = await findTemplate(client, options.template ?? "");
+  const project = await client.call("projects.create", { body: { slug, name } });
+  const deployment = await deployTemplate(ctx, client, slug, template);
+  ctx.output.result(deployment, (paint) =>
+    [
+      `${paint.green("Live:")} ${project.url}`,
+      `Its code: git clone --origin ${remoteName} ${project.git.https} ${slug}`,
+    ].join("\n"),
+  );
 }
 
 const sshText = "push over SSH with a registered key instead of over HTTP with the token of this login";

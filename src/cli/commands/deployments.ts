@@ -150,8 +150,8 @@ async function beginDeploy(
   return withProgress(ctx, `Sending ${files.length} ${files.length === 1 ? "file" : "files"}`, upload);
 }
 
-// With --json, the log is not printed, so that stdout has one document.
-async function followToTheEnd(
+/** Follows a build and its deployment; throws when one fails. With --json, the log is not printed, so that stdout has one document. */
+export async function followToTheEnd(
   ctx: CliContext,
   client: Client,
   { slug, buildId }: { slug: string; buildId: string },

@@ -37,9 +37,9 @@ export function FirstProject({ onCreate }: { readonly onCreate: () => void }) {
       </div>
       <div className="flex flex-wrap items-center gap-3 border-t border-line pt-4 text-sm text-muted">
         <Button icon={<Plus size={15} />} row="projects.create" onClick={onCreate}>
-          Create an empty project
+          Template or repository
         </Button>
-        Push to it later, or set its variables and database first.
+        From a template, from a repository on GitHub or elsewhere, or empty, to set its variables and database first.
       </div>
     </section>
   );

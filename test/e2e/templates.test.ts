@@ -1,0 +1,62 @@
+// Drawn with other journey files: it starts a whole platform and builds applications of eight languages.
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { after, before, describe, test } from "node:test";
+import type { Result } from "../../src/contract/routes.ts";
+import { cliUser, type CliUser } from "../support/cli.ts";
+import { withoutRegistry } from "../../src/adapters/builder-process/test-builder.ts";
+import { withoutPypi } from "../support/without-pypi.ts";
+import { startPlatform, type TestPlatform } from "./platform.ts";
+
+const answers = async (url: string, what: string) =>
+  (await fetch(url).catch(() => null)) === null && `${what} cannot be reached`;
+const lacks = (program: string) =>
+  !(process.env["PATH"] ?? "").split(":").some((folder) => existsSync(`${folder}/${program}`)) &&
+  `${program} is not installed`;
+
+const withoutPython = (await withoutPypi()) ?? false;
+const skipped: Readonly<Record<string, string | false>> = {
+  nextjs: withoutRegistry,
+  python: withoutPython,
+  django: withoutPython,
+  go: lacks("go"),
+  rust: lacks("cargo"),
+  java: lacks("mvn") || (await answers("https://repo.maven.apache.org/maven2/", "Maven Central")),
+  php: lacks("php"),
+  ruby: lacks("ruby") || (await answers("https://rubygems.org/", "RubyGems")),
+};
+
+describe("a template", () => {
+  let platform: TestPlatform;
+  let user: CliUser;
+  before(async () => {
+    platform = await startPlatform();
+    user = await cliUser({ url: platform.api, token: platform.token });
+  });
+  after(async () => {
+    await user?.[Symbol.asyncDispose]();
+    await platform?.destroy();
+  });
+
+  const said = { nextjs: /<h1>Notes/, django: /<h1>Notes/, static: /Hello from a static site/ } as const;
+  for (const name of ["node", "static", "nextjs", "python", "django", "go", "rust", "java", "php", "ruby"])
+    test(`${name} is live after one command`, { skip: skipped[name] ?? false }, async () => {
+      const slug = `of-${name}`;
+      const { exitCode, stdout, stderr } = await user.berth(["create", slug, "--template", name]);
+      assert.equal(exitCode, 0, stdout + stderr);
+      assert.match(stdout, new RegExp(`Live: .*//${slug}\\.`));
+      const { status, body } = await platform.visit(slug);
+      assert.equal(status, 200, body);
+      assert.match(body, said[name as keyof typeof said] ?? /^Hello from/);
+    });
+
+  test("is listed with its files, and one that does not exist is refused before anything is created", async () => {
+    const { templates } = (await platform.call<Result<"templates.list">>("GET", "/v1/templates")).body;
+    assert.equal(templates.length, 10);
+    for (const { name, files } of templates) assert.ok(files.length > 0, name);
+    const { exitCode, stderr } = await user.berth(["create", "none", "--template", "cobol"]);
+    assert.equal(exitCode, 2, stderr);
+    assert.match(stderr, /There are node, nextjs/);
+    assert.equal((await platform.call("GET", "/v1/projects/none")).status, 404);
+  });
+});
