@@ -251,8 +251,6 @@ test(
     await visitor.getByRole("main").getByText("Live", { exact: true }).first().waitFor();
     await visitor.goto(at("/"));
     await visitor.getByRole("button", { name: "New project" }).click();
-    await begin("begun", "code");
-    await visitor.getByRole("alert").waitFor();
     await begin("followed", "repository");
     await visitor.getByRole("textbox", { name: "Repository" }).waitFor();
     await visitor.getByRole("button", { name: "Cancel" }).click();
