@@ -1,5 +1,6 @@
 import type { Query, QueryClient } from "@tanstack/react-query";
 import type { Answer, Client } from "../../contract/client.ts";
+import { isSigningOut } from "./session.ts";
 
 const pausesMs = { first: 500, most: 10_000 };
 // A busy organization has several changes a second, and each refresh may read a thousand projects.
@@ -33,7 +34,7 @@ export function followChanges(client: Client, queries: QueryClient): () => void 
         }
       } catch {
         // This call finds out whether the platform is unreachable, or the token or the organization is lost for good.
-        if (!signal.aborted) void queries.invalidateQueries({ queryKey: ["me.get"] });
+        if (!signal.aborted && !isSigningOut()) void queries.invalidateQueries({ queryKey: ["me.get"] });
       }
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
       pauseMs = Math.min(pauseMs * 2, pausesMs.most);

@@ -174,9 +174,15 @@ export function isOpenedElsewhere(): boolean {
 
 /** Forgets the token in this browser. The token itself stays valid. */
 export async function signOut(): Promise<void> {
+  isLeaving = true;
   await fetch("/session", { method: "DELETE", headers: { "x-berth-dashboard": "1" } }).catch(() => {});
   location.assign("/sign-in");
 }
+
+let isLeaving = false;
+
+/** Returns whether the user is signing out, so that the end of the session is no news. */
+export const isSigningOut = (): boolean => isLeaving;
 
 function sessionOf(token: string, given: typeof fetch = fetch): Session {
   return createClient({ baseUrl: location.origin, token, fetch: given });
