@@ -28,6 +28,8 @@ export function TablePage() {
   const [inserting, setInserting] = useState(false);
   const [cell, setCell] = useState<Cell>();
   const [deleting, setDeleting] = useState<Row>();
+  // Until the next page is there, the one before it is shown, whose own next page is the one that is awaited.
+  const isAwaited = data.isPlaceholderData;
   const { offset = 0 } = search;
   return (
     <Page
@@ -60,20 +62,24 @@ export function TablePage() {
             <Grid page={page} search={search} onSearch={set} onCell={setCell} onDelete={setDeleting} />
             <div className="flex items-center justify-between gap-3 text-sm text-muted">
               <span role="status">
-                {page.rows.length === 0 ? "No rows" : `${count(offset + 1)} – ${count(offset + page.rows.length)}`}
-                {page.total !== null && ` of ${page.estimated ? "about " : ""}${count(page.total)}`}
+                {isAwaited
+                  ? "Loading"
+                  : page.rows.length === 0
+                    ? "No rows"
+                    : `${count(offset + 1)} – ${count(offset + page.rows.length)}`}
+                {!isAwaited && page.total !== null && ` of ${page.estimated ? "about " : ""}${count(page.total)}`}
               </span>
               <span className="flex">
                 <IconButton
                   label="Previous page"
-                  disabled={offset === 0}
+                  disabled={isAwaited || offset === 0}
                   onClick={() => set({ ...search, offset: Math.max(0, offset - limit) })}
                 >
                   <ChevronLeft size={16} />
                 </IconButton>
                 <IconButton
                   label="Next page"
-                  disabled={page.next_offset === null}
+                  disabled={isAwaited || page.next_offset === null}
                   onClick={() => set({ ...search, offset: page.next_offset ?? offset })}
                 >
                   <ChevronRight size={16} />
