@@ -71,8 +71,11 @@ async function pack(
     const manifest: PlatformManifest = { ...readVersion(), taken_at: taken_at.toISOString(), settings };
     await writeFile(parts.manifest, JSON.stringify(manifest), { mode: 0o600 });
     const recipient = await options.recipient();
-    const archive = await encrypted(readFolder(dir, signal) as Readable, recipient);
+    const folder = readFolder(dir, signal) as Readable;
+    const archive = await encrypted(folder, recipient);
     const content = Readable.from(followed(archive, discard), { objectMode: false });
+    // The encryption reads ahead, also of a stream that nobody has read yet.
+    content.once("close", () => folder.destroy());
     return { content, taken_at, recipient, left_out };
   } catch (error) {
     await discard();

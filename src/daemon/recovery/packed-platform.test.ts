@@ -6,6 +6,7 @@ import { buffer } from "node:stream/consumers";
 import { after, before, test } from "node:test";
 import { generateX25519Identity } from "age-encryption";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
+import { eventually } from "../../../test/support/eventually.ts";
 import { testFolder } from "../../../test/support/test-folder.ts";
 import { pathsIn } from "../config.ts";
 import { findPostgres } from "../setup/find-program.ts";
@@ -30,6 +31,8 @@ const dir = join(root, "packing");
 let hasRoom = true;
 const bundles: Readonly<Record<string, () => Readable>> = {
   prj_one: () => Readable.from([Buffer.from("bundle of prj_one")]),
+  // More than pipes hold.
+  prj_large: () => Readable.from([Buffer.alloc(4 * 1024 ** 2)]),
   prj_broken: () => assert.fail("git failed"),
   prj_cut: () =>
     Readable.from(
@@ -105,9 +108,11 @@ test("a failure, an end of waiting and a stream that nobody reads on leave nothi
   await assert.rejects(archive.pack(["prj_one"], never), /no room/);
   hasRoom = true;
   assert.equal(existsSync(dir), false);
-  const { content } = await archive.pack([], never);
+  const { content } = await archive.pack(["prj_large"], never);
   content.destroy();
   await new Promise((resolve) => content.once("close", resolve));
+  const packing = async () => (await run({ file: "ps", args: ["-o", "comm=", "--ppid", `${process.pid}`] })).stdout;
+  await eventually(async () => !/^tar$/m.test(await packing()), "no process of it is left");
   await (await archive.pack([], never)).content.resume().toArray();
   assert.equal(existsSync(dir), false);
 });
