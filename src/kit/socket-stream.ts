@@ -16,9 +16,12 @@ export interface SocketStream {
   readonly bytes: Duplex;
   /** Sends a JSON object beside the bytes. */
   tell(message: Readonly<Record<string, unknown>>): void;
-  /** Calls back for each JSON object from the other side. */
+  /** Calls back for each JSON object from the other side; the first listener also for the first few that came before it. */
   onTold(listener: (message: Readonly<Record<string, unknown>>) => void): void;
 }
+
+/** A message can arrive together with the answer that opens the socket, before anybody could listen. */
+const keptMessages = 16;
 
 // Half-closes the stream, which WebSockets have no frame for.
 const end = { type: "end" } as const;
@@ -26,6 +29,7 @@ const end = { type: "end" } as const;
 /** Creates a bidirectional byte stream with back-pressure over a socket. It ends with the socket. */
 export function socketStream(socket: MessageSocket): SocketStream {
   const listeners: ((message: Readonly<Record<string, unknown>>) => void)[] = [];
+  const early: Readonly<Record<string, unknown>>[] = [];
   const tell = (message: Readonly<Record<string, unknown>>) => socket.send(JSON.stringify(message), () => {});
   let isEnded = false;
   const bytes = new Duplex({
@@ -47,6 +51,7 @@ export function socketStream(socket: MessageSocket): SocketStream {
       isEnded = true;
       bytes.push(null);
     }
+    if (listeners.length === 0 && early.length < keptMessages) early.push(message);
     for (const listener of listeners) listener(message);
   });
   socket.on("error", () => {});
@@ -54,7 +59,11 @@ export function socketStream(socket: MessageSocket): SocketStream {
   socket.on("close", () =>
     isEnded && !bytes.readableEnded ? bytes.once("end", () => bytes.destroy()) : bytes.destroy(),
   );
-  return { bytes, tell, onTold: (listener) => void listeners.push(listener) };
+  const onTold: SocketStream["onTold"] = (listener) => {
+    listeners.push(listener);
+    for (const message of early.splice(0)) listener(message);
+  };
+  return { bytes, tell, onTold };
 }
 
 function parseObject(data: Buffer): Record<string, unknown> {
