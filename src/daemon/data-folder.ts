@@ -1,5 +1,15 @@
 import { randomBytes } from "node:crypto";
-import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  accessSync,
+  constants,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { hostname } from "node:os";
 import { dirname, join } from "node:path";
 import { formatIdentity, identify, isKnownDead, ownIdentity, type ProcessIdentity } from "../kit/processes.ts";
@@ -83,14 +93,19 @@ function makeFolder(dataDir: string): void {
 }
 
 function claim(file: string, me: string): boolean {
+  // Written first, so that whoever finds the lock reads its holder.
+  const written = `${file}.${process.pid}`;
   try {
-    writeFileSync(file, me, { flag: "wx", mode: 0o600 });
+    writeFileSync(written, me, { mode: 0o600 });
+    linkSync(written, file);
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
     throw new StartRefused(
       `The data folder ${dirname(file)} cannot be written (${(error as NodeJS.ErrnoException).code}). Free space on its disk and make it writable for this user.`,
     );
+  } finally {
+    rmSync(written, { force: true });
   }
 }
 

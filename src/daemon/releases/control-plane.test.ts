@@ -23,12 +23,12 @@ async function startOneThatEnds(t: TestContext) {
   return { config, hasEnded, log, end: () => writeFile(ended, "") };
 }
 
-test("whoever starts a control plane learns that it has ended, so that an upgrade need not wait to go back", async (t) => {
+test("a start that ends is repeated three times; then an upgrade need not wait to go back", async (t) => {
   const { hasEnded, log, end } = await startOneThatEnds(t);
   assert.equal(await hasEnded(), false);
   await end();
   await eventually(hasEnded, "it is known to have ended");
-  assert.equal(log(), "start: broken\n");
+  assert.equal(log(), "start: broken\n".repeat(4));
 });
 
 // As when the upgrade is killed right after it has started the new version, and starts it again before the first one holds the folder.
@@ -39,5 +39,5 @@ test("of two control planes that start at once, one ends, and the other counts a
   await eventually(() => processesNaming(dirname(config.dataDir)).length === 0, "one has ended");
   assert.equal(await hasEnded(), false);
   other.release();
-  assert.equal(await hasEnded(), true);
+  await eventually(hasEnded, "it is known to have ended");
 });

@@ -12,8 +12,8 @@ import { repeatedStarts, restartUnit } from "../systemd/run-unit-command.ts";
 
 /**
  * Ends the control plane of the data folder, if one runs, and starts `starter`. A service is restarted by systemd, from the current version;
- * otherwise the new one runs in the background, with its output in `logs/berthd.log`. Returns a function that tells whether the new one ended
- * at its start; as a service, whether systemd has repeated that.
+ * otherwise the new one runs in the background, with its output in `logs/berthd.log`. Returns a function to call about every second: it
+ * repeats a start that ended, as systemd does, and tells whether that was in vain.
  */
 export async function restartControlPlane(
   config: Config,
@@ -28,9 +28,18 @@ export async function restartControlPlane(
   const { logs } = pathsIn(config.dataDir);
   mkdirSync(logs, { recursive: true, mode: 0o700 });
   const options = { env: startEnvironment(config) };
-  const started = identify(await startDetached({ file: starter, args: ["start"] }, join(logs, "berthd.log"), options));
-  // One that a killed upgrade had just started may have been faster: then this one ends, and that one serves.
-  return async () => (started === undefined || !isAlive(started)) && !isDataFolderHeld(config.dataDir);
+  const begin = async () =>
+    identify(await startDetached({ file: starter, args: ["start"] }, join(logs, "berthd.log"), options));
+  let started = await begin();
+  let repeated = 0;
+  return async () => {
+    // One that a killed upgrade had just started may have been faster: then this one ends, and that one serves.
+    if ((started !== undefined && isAlive(started)) || isDataFolderHeld(config.dataDir)) return false;
+    if (repeated >= mostRepeatedStarts) return true;
+    repeated += 1;
+    started = await begin();
+    return false;
+  };
 }
 
 /** A start may fail for a moment, because of what ends beside it. */
