@@ -84,7 +84,7 @@ function tasksOfPrimary(platform: Platform, wake: Wake): readonly Task[] {
     backupsTask(platform, () => wake("backups")),
     archivesTask(platform),
     branchesTask(platform, () => wake("branches")),
-    platformBackupsTask(platform),
+    platformBackupsTask(platform, () => wake("platform-backups")),
     logsTask(platform),
     imagesTask(platform),
     provenTimeTask(platform),

@@ -179,9 +179,17 @@ interface Versions {
 async function upgradeTo(version: string): Promise<Versions> {
   const env = { ...ground.env, HOME: folder, BERTH_URL: ground.api, BERTH_TOKEN: token };
   const args = ["platform", "upgrade", version, "--json"];
-  const { stdout, stderr } = await run({ file: join(prefix, "bin/berth"), args }, { env });
-  assert.notEqual(stdout, "", stderr);
+  const { stdout, stderr } = await run({ file: join(prefix, "bin/berth"), args }, { env, timeoutMs: 180_000 });
+  assert.notEqual(stdout, "", `${stderr}\n${JSON.stringify(stepsOfUpgrade())}\n${lastLines()}`);
   return JSON.parse(stdout) as Versions;
+}
+
+/** The end of what the control planes and the upgrade wrote. */
+function lastLines(): string {
+  const files = [join(folder, "log"), join(ground.dataDir, "logs/berthd.log"), join(ground.dataDir, "upgrade/log")];
+  return files
+    .map((file) => (existsSync(file) ? `${file}:\n${readFileSync(file, "utf8").slice(-2000)}` : ""))
+    .join("\n");
 }
 
 /** Kills the process of the upgrade once after each of these steps, and returns those after which it was running. */

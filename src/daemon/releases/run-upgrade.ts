@@ -1,4 +1,3 @@
-import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { changedRoutes } from "../../features/routes/routes.ts";
@@ -41,16 +40,14 @@ interface Upgrade {
  * the version that is replaced.
  */
 export async function runUpgrade(config: Config): Promise<void> {
-  const { steps: file, runner } = upgradeFiles(config.dataDir);
+  const { steps: file } = upgradeFiles(config.dataDir);
   const steps = readSteps(file);
   const installation = installationOf();
   const [request] = steps;
-  if (isUnderWay(steps) && installation !== null && request !== undefined) {
-    const upgrade = { config, installation, file, request };
-    if (steps.at(-1)?.step === "going_back") await goBack(upgrade);
-    else await goOn(upgrade, steps);
-  }
-  await rm(runner, { force: true });
+  if (!isUnderWay(steps) || installation === null || request === undefined) return;
+  const upgrade = { config, installation, file, request };
+  if (steps.at(-1)?.step === "going_back") await goBack(upgrade);
+  else await goOn(upgrade, steps);
 }
 
 async function goOn(upgrade: Upgrade, steps: readonly Step[]): Promise<void> {

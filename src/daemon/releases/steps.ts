@@ -1,4 +1,4 @@
-import { appendFileSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync } from "node:fs";
+import { appendFileSync, closeSync, existsSync, fsyncSync, openSync, renameSync } from "node:fs";
 import { dirname } from "node:path";
 import type { UpgradeStep } from "../../ports/releases.ts";
 import { readTextOrEmpty, syncFolder } from "../../kit/whole-file.ts";
@@ -65,7 +65,6 @@ export function appendStep(file: string, step: Omit<Step, "at">): void {
 
 /** Begins the file of a new upgrade; the one before stays beside it. */
 export function beginSteps(file: string, request: Pick<Step, "source" | "without_backup" | "from" | "service">): void {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   if (existsSync(file)) renameSync(file, `${file}.before`);
   appendStep(file, { step: "requested", ...request });
   syncFolder(dirname(file));

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { pathsIn } from "../config.ts";
 
-/** Returns the files of the newest upgrade: its steps, the program that continues it (while it runs), its lock and its output; and the newest versions seen. */
+/** Returns the files of the newest upgrade: its steps, the program that continues it, its lock and its output; and the newest versions seen. */
 export function upgradeFiles(dataDir: string) {
   const { upgrade } = pathsIn(dataDir);
   return {

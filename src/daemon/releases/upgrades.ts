@@ -1,11 +1,10 @@
-import { existsSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { PoolConfig } from "pg";
 import { gt } from "semver";
 import { startDetached } from "../../kit/exec.ts";
 import type { Log } from "../../kit/log.ts";
 import { ownFolder, readVersion } from "../../kit/own-version.ts";
-import { syncFolder } from "../../kit/whole-file.ts";
 import type { Releases, WantedUpgrade } from "../../ports/releases.ts";
 import { migrate, pendingMigrations } from "../../store/migrate.ts";
 import type { Config } from "../config.ts";
@@ -20,8 +19,8 @@ const continueEveryMs = 5000;
 
 /** Continues an upgrade whose process has ended before its end, if there is one; otherwise does nothing. */
 export async function continueUpgrade(config: Config): Promise<void> {
-  const { runner, lock, log, folder } = upgradeFiles(config.dataDir);
-  if (!existsSync(runner)) return;
+  const { steps, runner, lock, log, folder } = upgradeFiles(config.dataDir);
+  if (!isUnderWay(readSteps(steps))) return;
   const args = ["--nonblock", "--close", lock, "/bin/sh", join(import.meta.dirname, "keep-upgrade.sh"), runner];
   // While its process runs, flock ends at once.
   await startDetached({ file: "/usr/bin/flock", args }, log, { cwd: folder, env: startEnvironment(config) });
@@ -84,8 +83,9 @@ function describeInstalled(installation: Installation) {
 /** Begins an upgrade in a process of its own. */
 async function beginUpgrade(config: Config, wanted: WantedUpgrade): Promise<void> {
   const { steps, runner, folder } = upgradeFiles(config.dataDir);
-  beginSteps(steps, { ...wanted, from: readVersion().version, service: ownSupervisor() });
+  // Before the steps: an upgrade that is under way always has its program. The process of the one before may still be ending.
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
   writeFileSync(runner, join(ownFolder, "bin/berthd"), { mode: 0o600, flush: true });
-  syncFolder(folder);
+  beginSteps(steps, { ...wanted, from: readVersion().version, service: ownSupervisor() });
   await continueUpgrade(config);
 }

@@ -250,7 +250,7 @@ function controlPlane(plan: UnitPlan): readonly Section[] {
       [
         "Type=exec",
         // Before a version that cannot start, the upgrade to it must go on, to go back. The file names the version that does that.
-        `ExecStartPre=-/bin/sh -c ${quoted(`[ ! -f "$$0" ] || exec "$$(cat "$$0")" continue-upgrade`)} ${quoted(join(plan.dataDir, "upgrade/runner"))}`,
+        `ExecStartPre=-/bin/sh -c ${quoted(`runner=$$(cat "$$0" 2>/dev/null); [ ! -x "$$runner" ] || exec "$$runner" continue-upgrade`)} ${quoted(join(plan.dataDir, "upgrade/runner"))}`,
         `ExecStart=${quoted(plan.starter)} start`,
         `Environment=${quoted(`HOME=${plan.home}`)} ${quoted(`PATH=${plan.searchPath}`)} BERTH_ON_STOP=keep`,
         `EnvironmentFile=-${escaped(plan.environmentFile)}`,

@@ -34,13 +34,13 @@ const nightly = { backups: { ...testSettings.backups, window: { startHour: 1, ho
 
 type More = { pack?: typeof pack; storage?: Partial<Storage>; now?: string };
 
-function taskOn(more: More) {
+function taskOn(more: More, wake = () => {}) {
   const disk = { ...createDiskStorage({ dir }), ...more.storage };
   const platform = platformBeside(api, {
     ports: { platformArchive: { pack: more.pack ?? pack }, storages: storagesDouble({ disk }) },
     ...(more.now === undefined ? {} : { clock: { now: () => new Date(more.now as string) }, settings: nightly }),
   });
-  return platformBackupsTask(platform);
+  return platformBackupsTask(platform, wake);
 }
 
 /** Runs the task until nothing is under way. */
@@ -64,6 +64,23 @@ test("a requested backup is stored, read back and listed; meanwhile no other one
     (await list()).map(({ storage_key, sha256 }) => [storage_key, sha256]),
     [[`platform/${id}-1.tar.age`, made?.sha256]],
   );
+});
+
+test("one that is requested while the list is compared is made at once afterwards", async () => {
+  let woken = 0;
+  const reading = Promise.withResolvers<void>();
+  const disk = createDiskStorage({ dir });
+  const open: Storage["open"] = async (...given) => (await reading.promise, disk.open(...given));
+  const task = taskOn({ storage: { open } }, () => (woken += 1));
+  await task.run(never);
+  await request();
+  await task.run(never);
+  reading.resolve();
+  await task.settle?.();
+  assert.equal(woken, 1);
+  await task.run(never);
+  await task.settle?.();
+  assert.deepEqual([(await platformBackups(db))[0]?.status, woken], ["completed", 1]);
 });
 
 test("one that a crash interrupted is made again, three times at most, and leaves no file", async () => {

@@ -25,17 +25,21 @@ const subject = "platform";
 
 /**
  * Backs up the platform itself: once a day after the projects' own backups, and on request. Runs on the primary only, one backup at a time;
- * one that a crash interrupted is made again.
+ * one that a crash interrupted is made again. `wake` makes the task run soon: whoever asks while something is under way waits no period.
  */
-export function platformBackupsTask(platform: Platform): Task {
+export function platformBackupsTask(platform: Platform, wake: () => void): Task {
   let running: Promise<void> | undefined;
+  let isAskedAgain = false;
   let hasListed = false;
   return {
     name: "platform-backups",
     periodMs,
     topics: ["platform_backups"],
     async run(signal) {
-      if (running !== undefined) return { detail: "1 under way" };
+      if (running !== undefined) {
+        isAskedAgain = true;
+        return { detail: "1 under way" };
+      }
       await requestDaily(platform, await platformBackups(platform.db));
       const asked = (await platformBackups(platform.db)).find(({ status }) => status === "running");
       if (asked === undefined && hasListed) return { detail: "none under way" };
@@ -45,7 +49,11 @@ export function platformBackupsTask(platform: Platform): Task {
       running = work
         .then(() => void (hasListed = true))
         .catch((error: unknown) => platform.log.error({ err: error }, "a backup of the platform did not end"))
-        .finally(() => (running = undefined));
+        .finally(() => {
+          running = undefined;
+          if (isAskedAgain) wake();
+          isAskedAgain = false;
+        });
       return { detail: "1 under way" };
     },
     settle: async () => running,
