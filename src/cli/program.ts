@@ -7,7 +7,7 @@ import { addBackups } from "./commands/backups.ts";
 import { addBuilds } from "./commands/builds.ts";
 import { addCompletion } from "./commands/completion.ts";
 import { addContexts } from "./commands/contexts.ts";
-import { addCreate, addLink } from "./commands/create.ts";
+import { addClone, addCreate, addLink } from "./commands/create.ts";
 import { addData } from "./commands/data.ts";
 import { addCron } from "./commands/cron.ts";
 import { addDatabase } from "./commands/database.ts";
@@ -55,7 +55,7 @@ import type { GlobalOptions } from "./environment.ts";
 type AddCommands = (program: Command, ctx: CliContext) => void;
 
 const headings: readonly (readonly [heading: string, ...AddCommands[]])[] = [
-  ["Projects:", addCreate, addTemplates, addLink, addProjects, addRename, addOverview, addOpen],
+  ["Projects:", addCreate, addTemplates, addClone, addLink, addProjects, addRename, addOverview, addOpen],
   ["Deploying:", addDeployments, addPlan, addPreviews, addFollow, addBuilds, addProcesses, addRuns, addMaintenance],
   ["Watching:", addDiagnosis, addLogs, addMetrics, addRequests, addTimeline, addActivity],
   ["Settings:", addEnv, addDomains, addCron, addDatabase, addData, addBackups, addDisk],

@@ -141,7 +141,7 @@ function askForToken(res: ServerResponse): void {
   reply(
     res,
     401,
-    "Give an API token as the password. In a folder of this machine, `berth link <project>` does that for git.\n",
+    "Give an API token as the password. `berth clone <project>` or, in a folder that exists, `berth link <project>` does that for git.\n",
     {
       "www-authenticate": 'Basic realm="Berth", charset="UTF-8"',
     },

@@ -1,7 +1,9 @@
 // Drawn with other journey files: it starts a whole platform and builds applications of eight languages.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { runOk } from "../../src/kit/exec.ts";
 import type { Result } from "../../src/contract/routes.ts";
 import { cliUser, type CliUser } from "../support/cli.ts";
 import { withoutRegistry } from "../../src/adapters/builder-process/test-builder.ts";
@@ -49,6 +51,13 @@ describe("a template", () => {
       assert.equal(status, 200, body);
       assert.match(body, said[name as keyof typeof said] ?? /^Hello from/);
     });
+
+  test("is cloned with the login's password, and pushed from the clone", async () => {
+    const cloned = await user.berth(["clone", "of-node"]);
+    assert.equal(cloned.exitCode, 0, cloned.stderr);
+    const push = { file: "git", args: ["push", "berth", "HEAD:refs/heads/copy"] };
+    await runOk(push, { cwd: join(user.home, "of-node"), env: user.env });
+  });
 
   test("is listed with its files, and one that does not exist is refused before anything is created", async () => {
     const { templates } = (await platform.call<Result<"templates.list">>("GET", "/v1/templates")).body;

@@ -1,8 +1,10 @@
 import type { Command } from "commander";
 import { ApiError, type Answer, type Client } from "../../contract/client.ts";
+import { runAttached } from "../../kit/exec.ts";
 import { addCommand } from "../command-tree.ts";
 import { findPlatform } from "../find-platform.ts";
 import type { CliContext } from "../context.ts";
+import { ApplicationExit } from "../failures.ts";
 import { deployTemplate, findTemplate } from "./templates.ts";
 import { answerForGit, passwordSetting } from "../git-credential.ts";
 import { addRemote, currentBranch, remoteName, type RemoteOutcome } from "../git.ts";
@@ -50,14 +52,32 @@ async function createFromTemplate(ctx: CliContext, client: Client, { slug, name 
   const project = await client.call("projects.create", { body: { slug, name } });
   const deployment = await deployTemplate(ctx, client, slug, template);
   ctx.output.result(deployment, (paint) =>
-    [
-      `${paint.green("Live:")} ${project.url}`,
-      `Its code: git clone --origin ${remoteName} ${project.git.https} ${slug}`,
-    ].join("\n"),
+    [`${paint.green("Live:")} ${project.url}`, `Its code: berth clone ${slug}`].join("\n"),
   );
 }
 
 const sshText = "push over SSH with a registered key instead of over HTTP with the token of this login";
+
+/** Adds `berth clone`: git's own clone, with the password of this login and the remote's usual name. */
+export function addClone(program: Command, ctx: CliContext): void {
+  addCommand(program, {
+    usage: "clone <slug> [folder]",
+    summary: `Clone a project's repository; its git remote is "${remoteName}"`,
+    examples: ["berth clone shop", "berth clone shop ~/shop --ssh"],
+  })
+    .option("--ssh", sshText)
+    .action(async (slug: string, folder: string | undefined, { ssh = false }: { readonly ssh?: boolean }) => {
+      const { git } = await (await ctx.client()).call("projects.get", { params: { slug } });
+      const url = ssh ? git.ssh : await loginsUrl(ctx, git.https);
+      const login = ssh ? [] : ["--config", passwordSetting(url).join("=")];
+      const args = ["clone", "--origin", remoteName, ...login, "--", url, folder ?? slug];
+      const { childEnvironment, cwd } = ctx.environment;
+      const { url: BERTH_URL, token: BERTH_TOKEN = "" } = await findPlatform(ctx.environment, ctx.options);
+      // git asks this program for the password, which then need not guess the login.
+      const env = { ...childEnvironment, ...(ssh ? {} : { BERTH_URL, BERTH_TOKEN }) };
+      throw new ApplicationExit((await runAttached({ file: "git", args }, { env, cwd })).exitCode ?? 1);
+    });
+}
 
 /** Adds `berth link`: connects a folder, such as a second clone, with a project that exists. */
 export function addLink(program: Command, ctx: CliContext): void {
