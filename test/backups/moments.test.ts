@@ -12,9 +12,12 @@ import {
   archiveFolder,
   beginCopy,
   openChains,
+  requestDrill,
   troubledDrills,
   unfinishedCopies,
 } from "../../src/features/backups/backups.ts";
+import { lastDue } from "../../src/features/backups/rules.ts";
+import { requestDueDrills } from "../../src/reconcile/backups/backup-upkeep.ts";
 import { applyArchiveRetention, deleteExpiredChains } from "../../src/reconcile/archives/archive-upkeep.ts";
 import { archivesTask } from "../../src/reconcile/archives/archives-task.ts";
 import { segmentName } from "../../src/ports/postgres-host.ts";
@@ -176,6 +179,8 @@ describe("any moment of a database", { skip: missingPart }, () => {
     await project.query("insert into notes (body) values ('one more')");
     // A restore reads up to the first commit behind the moment. The server may begin another segment after that.
     const [written] = await project.query("select pg_walfile_name(pg_current_wal_insert_lsn()) as name");
+    // A segment that more log has followed is stored once more, and then never again.
+    await project.query("insert into notes (body) select md5(i::text) from generate_series(1, 20000) i");
     await isStoredAt(await now());
     const chain = await running.platform.db
       .selectFrom("archive_chain")
@@ -292,6 +297,36 @@ describe("any moment of a database", { skip: missingPart }, () => {
     await running.startTask(() => archivesTask(running.platform));
     await eventually(async () => (await unfinishedCopies(db)).length === 0, "the copy is forgotten");
     await assert.rejects(readFile(join(running.backupsDir, storage_key)), { code: "ENOENT" });
+  });
+
+  it("is proved by another drill half an hour after one that three kills of the control plane ended", async () => {
+    const { db, wakeups } = running.platform;
+    const window = { startHour: 0, hours: 24 };
+    const due = lastDue(project.id, { ...window, startHour: 12 }, new Date(Date.now() + 86_400_000)).getTime();
+    const key = { org_id: running.org.id, project_id: project.id };
+    const killed = await db.transaction().execute(async (tx) => {
+      const drill = await requestDrill(tx, wakeups, { ...key, origin: "daily" });
+      assert.ok(drill);
+      await tx.updateTable("backup_operation").set({ attempts: 3 }).where("id", "=", drill.id).execute();
+      const created_at = new Date(due + 60_000).toISOString();
+      await tx.updateTable("archive_drill").set({ created_at }).where("id", "=", drill.id).execute();
+      return drill;
+    });
+    const drills = async () =>
+      (await running.call("GET", of("/drills"))).body["drills"] as unknown as (Drill & {
+        id: string;
+        origin: string;
+      })[];
+    await eventually(async () => (await drills())[0]?.status === "failed", "the drill has ended");
+    assert.match((await drills())[0]?.problem ?? "", /failed several times/);
+    const askAt = (minutes: number) => requestDueDrills(running.platform, window, new Date(due + minutes * 60_000));
+    await askAt(10);
+    assert.equal((await drills())[0]?.id, killed.id);
+    await askAt(40);
+    await eventually(async () => {
+      const [newest] = await drills();
+      return newest?.id !== killed.id && newest?.origin === "daily" && newest.status === "passed";
+    }, "another drill has passed");
   });
 
   it("begins anew, with a gap by name, when its log becomes too long because no copy can be made", async () => {

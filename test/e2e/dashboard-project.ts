@@ -300,6 +300,12 @@ test("a backup is downloaded, restored beside the live database, and promoted", 
   const saved = await readFile(await (await saving).path(), "utf8");
   assert.match(saved, /CREATE TABLE public\.orders/);
   assert.ok(saved.includes(script));
+  await press("Encrypted (age)");
+  const sealing = page.waitForEvent("download");
+  await press("Download");
+  const sealed = await sealing;
+  assert.match(sealed.suggestedFilename(), /^demo-.*\.sql\.age$/);
+  assert.match(await readFile(await sealed.path(), "latin1"), /^age-encryption\.org\/v1\n/);
   await press("Restore");
   await press("Restore into a new database");
   await page.waitForURL(at("/projects/demo/backups"));

@@ -44,7 +44,7 @@ export async function requestDueBackups(platform: Platform): Promise<number> {
 }
 
 /** Requests the day's drills, half a day after the backups. */
-async function requestDueDrills({ db, wakeups }: Platform, window: BackupWindow, now: Date): Promise<void> {
+export async function requestDueDrills({ db, wakeups }: Platform, window: BackupWindow, now: Date): Promise<void> {
   const later = { ...window, startHour: (window.startHour + 12) % 24 };
   for (const state of (await drillStates(db)).filter((each) => isDue(each, later, now)))
     await db.transaction().execute(async (tx) => {

@@ -13,6 +13,8 @@ import { Problem } from "../../ui/problem.tsx";
 const formats = ["custom", "plain"] as const;
 const words = { custom: "For pg_restore", plain: "SQL text" };
 const endings = { custom: "dump", plain: "sql" };
+const seals = ["plain", "age"] as const;
+const sealWords = { plain: "Plain", age: "Encrypted (age)" };
 
 interface DownloadProps {
   readonly slug: string;
@@ -24,6 +26,7 @@ export function Download({ slug, backup }: DownloadProps) {
   const client = useClient();
   const isFiles = backup.content === "files";
   const [format, setFormat] = useState<(typeof formats)[number]>("custom");
+  const [seal, setSeal] = useState<(typeof seals)[number]>("plain");
   const [received, setReceived] = useState<number>();
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<Error | null>(null);
@@ -32,10 +35,11 @@ export function Download({ slug, backup }: DownloadProps) {
     setError(null);
     setReceived(0);
     try {
-      const body = { format, backup_id: backup.id };
+      const body = { format, backup_id: backup.id, encrypted: seal === "age" };
       const { id } = await call(client, "database.dump", { params: { slug }, body });
       const file = await receiveFile(client, { slug, id, onBytes: setReceived });
-      saveFile(`${slug}-${backup.created_at.slice(0, 10)}.${isFiles ? "tar" : endings[format]}`, file);
+      const ending = `${isFiles ? "tar" : endings[format]}${seal === "age" ? ".age" : ""}`;
+      saveFile(`${slug}-${backup.created_at.slice(0, 10)}.${ending}`, file);
     } catch (fault) {
       setError(fault as Error);
     }
@@ -44,11 +48,12 @@ export function Download({ slug, backup }: DownloadProps) {
   return (
     <Section
       title="Download"
-      lead={`A ${isFiles ? "tar archive of its files" : "file with its tables and rows"}, for owners. For a backup of many gigabytes use the command line, which has no browser's limits.`}
+      lead={`A ${isFiles ? "tar archive of its files" : "file with its tables and rows"}, for owners. Only the platform's recovery key opens an encrypted one, with the program age. For a backup of many gigabytes use the command line, which has no browser's limits.`}
     >
       {error !== null && <Problem error={error} />}
       <div className="flex flex-wrap items-center gap-3">
         {!isFiles && <Choice label="Format" options={formats} words={words} value={format} onChange={setFormat} />}
+        <Choice label="Encryption" options={seals} words={sealWords} value={seal} onChange={setSeal} />
         <Button icon={<Icon size={14} />} row="database.dump" busy={busy} onClick={() => void start()}>
           Download
         </Button>
@@ -56,7 +61,7 @@ export function Download({ slug, backup }: DownloadProps) {
           {received !== undefined && error === null && `${bytes(received)} ${busy ? "so far" : "saved"}`}
         </span>
       </div>
-      <Command>{`berth backups download ${backup.id} --project ${slug}`}</Command>
+      <Command>{`berth backups download ${backup.id} --project ${slug}${seal === "age" ? " --age" : ""}`}</Command>
     </Section>
   );
 }
