@@ -88,6 +88,17 @@ test("names only what the request touches, not the whole project", async () => {
   assert.match(other.html, /Rows<[^>]*><td>one</);
 });
 
+test("says what an upgrade without a backup may lose", async (t) => {
+  const installed = [{ version: "0.1.0", current: true, processes: 1 }];
+  t.mock.method(api.platform.releases, "report", async () => ({ installed, unfinalized: [], upgrade: null }));
+  const given = { role: "owner", approval_mode: true, platform_admin: true } as const;
+  const { text: operator } = await testToken(api.database.db, org.id, given);
+  const pageFor = async (body: object) =>
+    (await open((await askTo("POST", "/v1/platform/upgrade", body, operator)).page)).html;
+  assert.match(await pageFor({ without_backup: true }), /without a backup.*only in earlier backups/s);
+  assert.doesNotMatch(await pageFor({}), /without a backup|earlier backups/);
+});
+
 test("shows what was sent, and nothing of it is markup", async () => {
   const { page } = await askForToken('<script>alert(1)</script>"&');
   const { html } = await open(page);

@@ -229,7 +229,8 @@ const words: { readonly [N in AskedFor]: Words } = {
   },
   "platform.upgrade": {
     order: ({ target }) => `Upgrade the platform to ${target}`,
-    effect: () => "Applications go on. Only signed releases are installed; one that does not serve is replaced again.",
+    effect: ({ detail }) =>
+      `Applications go on. Only signed releases are installed; one that does not serve is replaced again.${detail["without_backup"] === true ? " The platform is not backed up before: what the upgrade loses of its database is only in earlier backups." : ""}`,
   },
   "platform.finalize": {
     order: ({ target }) => `Finalize the database of Berth ${target}`,

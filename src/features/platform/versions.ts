@@ -32,7 +32,9 @@ export async function upgradePlatform(
 ): Promise<Waiting<Versions>> {
   const { installed } = await ctx.platform.releases.report();
   if (installed.length === 0) return ctx.fail("conflict", fromClone);
-  ctx.note({ target: `${wanted.source ?? "the newest version"}${wanted.without_backup ? " without a backup" : ""}` });
+  const { source, without_backup } = wanted;
+  const target = `${source ?? "the newest version"}${without_backup ? " without a backup" : ""}`;
+  ctx.note({ target, detail: { without_backup } });
   const outcome = async () => {
     if ((await ctx.platform.releases.upgrade(wanted)) === "under_way") return ctx.fail("conflict", underWay);
     return showVersions(ctx.platform);
