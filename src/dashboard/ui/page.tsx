@@ -7,6 +7,8 @@ interface PageProps {
   readonly lead?: ReactNode;
   readonly actions?: ReactNode;
   readonly children: ReactNode;
+  /** The frame above shows this title already, so only a screen reader hears it. */
+  readonly namedAbove?: boolean;
   /** Fills the height of the window; its content scrolls inside. */
   readonly full?: boolean;
   /** Uses the width of the window, for charts, logs and tables of any number of columns. */
@@ -14,7 +16,7 @@ interface PageProps {
 }
 
 /** The layout of a page: its only h1, with the actions at the right. */
-export function Page({ title, lead, actions, children, full = false, wide = false }: PageProps) {
+export function Page({ title, lead, actions, children, namedAbove, full = false, wide = false }: PageProps) {
   useEffect(() => {
     document.title = `${visible(title)} · Berth`;
   }, [title]);
@@ -22,7 +24,9 @@ export function Page({ title, lead, actions, children, full = false, wide = fals
     <div
       className={`flex w-full min-w-0 flex-col gap-5 px-4 py-6 sm:px-8 ${wide ? "" : "max-w-[1664px]"} ${full ? "h-full min-h-0" : ""}`}
     >
-      <header className="flex flex-wrap items-start justify-between gap-x-6 gap-y-3">
+      <header
+        className={namedAbove === true ? "sr-only" : "flex flex-wrap items-start justify-between gap-x-6 gap-y-3"}
+      >
         <div className="min-w-0">
           <h1 className="text-xl font-semibold tracking-[-0.01em]">{visible(title)}</h1>
           {lead !== undefined && <p className="mt-1 max-w-[80ch] text-sm text-pretty text-muted">{lead}</p>}

@@ -78,7 +78,7 @@ export function Moments({ slug }: { readonly slug: string }) {
 const ago = (at: string | undefined) => (at === undefined ? "–" : <Ago at={at} />);
 
 /** When the database was last restored from its archive to try it, and how that went. */
-function LastDrill({ slug }: { readonly slug: string }) {
+export function LastDrill({ slug }: { readonly slug: string }) {
   const [last] = useCall("backups.drills", { params: { slug } }).data?.drills ?? [];
   if (last === undefined) return "none yet";
   return (

@@ -2,7 +2,7 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import { ArrowRight, Trash2 } from "lucide-react";
 import { useEffect, useRef } from "react";
 import { useCall } from "../../data/api.ts";
-import { count, firstLine, shortCommit } from "../../data/format.ts";
+import { firstLine, shortCommit } from "../../data/format.ts";
 import { useProject, type Project } from "../../data/project.ts";
 import { seenIn, troublesOf, type OverviewProject } from "../../frame/stand.ts";
 import { Page } from "../../ui/page.tsx";
@@ -10,6 +10,7 @@ import { State } from "../../ui/status.tsx";
 import { Ago, Fact, Mono, Plain } from "../../ui/text.tsx";
 import { Empty, View } from "../../ui/view.tsx";
 import { FailureBox } from "../builds/failure-box.tsx";
+import { LastDrill } from "../backups/moments.tsx";
 import { Findings } from "../diagnosis/findings.tsx";
 import { Latest } from "../timeline/latest.tsx";
 import { FirstDeployment } from "./first-deployment.tsx";
@@ -21,7 +22,7 @@ export function ProjectPage() {
   return (
     <View of={project}>
       {(data) => (
-        <Page title={data.name}>
+        <Page title={data.name} namedAbove={data.name === data.slug}>
           {data.state === "deleted" ? <Deleted slug={data.slug} /> : <Active key={data.id} project={data} />}
         </Page>
       )}
@@ -60,10 +61,12 @@ function Active({ project }: { readonly project: Project }) {
       {active === null ? (
         <FirstDeployment project={project} isAgain={builds.data?.builds.length !== 0} />
       ) : (
-        <Facts project={project} />
+        <>
+          <LastHour slug={slug} />
+          <Facts project={project} />
+          <Latest slug={slug} />
+        </>
       )}
-      {active !== null && <LastHour slug={slug} />}
-      {active !== null && <Latest slug={slug} />}
     </>
   );
 }
@@ -107,12 +110,6 @@ function Facts({ project }: { readonly project: Project }) {
           <Mono>{project.url.replace(/^https?:\/\//, "")}</Mono>
         </a>
       </Fact>
-      <Fact label="Requests, last hour">
-        {seen === undefined ? "–" : count(seen.last_hour.requests)}
-        {seen !== undefined && seen.last_hour.errors > 0 && (
-          <span className="text-bad"> · {count(seen.last_hour.errors)} failed</span>
-        )}
-      </Fact>
       <Fact label="Serves since">
         {active?.activated_at === null || active === null ? "–" : <Ago at={active.activated_at} />}
       </Fact>
@@ -128,9 +125,7 @@ function Facts({ project }: { readonly project: Project }) {
           <State of={seen?.database ?? ""} />
         )}
       </Fact>
-      <Fact label="Last backup">
-        <LastBackup of={seen?.last_backup ?? null} />
-      </Fact>
+      {seen?.database === "ready" && <DataPast slug={slug} backup={seen.last_backup} />}
     </dl>
   );
 }
@@ -156,11 +151,30 @@ function Serving({ slug, active: { number, commit } }: ServingProps) {
   );
 }
 
-function LastBackup({ of }: { readonly of: OverviewProject["last_backup"] }) {
-  if (of === null) return <span className="text-faint">none</span>;
+/** Which of the database's past can be restored, and when that was last tried. */
+function DataPast({ slug, backup }: { readonly slug: string; readonly backup: OverviewProject["last_backup"] }) {
+  const { data } = useCall("backups.archive", { params: { slug } });
+  const from = data?.windows[0]?.from;
   return (
     <>
-      <State of={of.status} /> <Ago at={of.at} />
+      <Fact label={from === undefined ? "Last backup" : "Restorable"}>
+        <Link to="/projects/$slug/backups" params={{ slug }} className="hover:text-accent">
+          {from !== undefined ? (
+            <>
+              any moment since <Ago at={from} />
+            </>
+          ) : backup === null ? (
+            <span className="text-faint">none</span>
+          ) : (
+            <>
+              <State of={backup.status} /> <Ago at={backup.at} />
+            </>
+          )}
+        </Link>
+      </Fact>
+      <Fact label="Last drill">
+        <LastDrill slug={slug} />
+      </Fact>
     </>
   );
 }

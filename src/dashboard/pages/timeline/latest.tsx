@@ -1,14 +1,16 @@
 import { Link } from "@tanstack/react-router";
 import { useCall } from "../../data/api.ts";
+import { folded } from "../../data/fold-entries.ts";
 import { EntryList } from "../../ui/entries.tsx";
 import { Section } from "../../ui/page.tsx";
 import { View } from "../../ui/view.tsx";
 
-const shown = 5;
+const read = 20;
+const shown = 6;
 
 /** Shows the newest events of a project, with the way to all of them. */
 export function Latest({ slug }: { readonly slug: string }) {
-  const timeline = useCall("timeline.list", { params: { slug }, query: { limit: shown } });
+  const timeline = useCall("timeline.list", { params: { slug }, query: { limit: read } });
   return (
     <Section
       title="What happened last"
@@ -22,7 +24,7 @@ export function Latest({ slug }: { readonly slug: string }) {
         </Link>
       }
     >
-      <View of={timeline}>{(data) => <EntryList entries={data.timeline} />}</View>
+      <View of={timeline}>{(data) => <EntryList entries={folded(data.timeline).slice(0, shown)} />}</View>
     </Section>
   );
 }
