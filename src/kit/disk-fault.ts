@@ -12,3 +12,13 @@ export function diskFault(error: unknown): "full" | "read_only" | undefined {
   }
   return undefined;
 }
+
+/** Does work that writes below a folder. Throws a sentence that names the folder when its disk is full. */
+export async function onDiskOf<T>(folder: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (diskFault(error) !== "full") throw error;
+    throw new Error(`The disk of ${folder} is full. Free some space on it, then try again.`, { cause: error });
+  }
+}

@@ -4,6 +4,7 @@ import type { PoolConfig } from "pg";
 import { withFolderLock } from "../../adapters/postgres-host-local/folder-lock.ts";
 import { createLocalServer } from "../../adapters/postgres-host-local/server.ts";
 import { runOk } from "../../kit/exec.ts";
+import { onDiskOf } from "../../kit/disk-fault.ts";
 import type { Log } from "../../kit/log.ts";
 import { removeRunFolder, runFolder } from "../../kit/run-folder.ts";
 import { loadDatabase, saveDatabase } from "../../postgres/whole-database.ts";
@@ -24,7 +25,7 @@ export async function copyControlDatabase(
   const folder = pathsIn(config.dataDir).controlCopies;
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const file = join(folder, `${new Date().toISOString().replaceAll(":", "")}.dump`);
-  await saveDatabase({ connection, file: `${file}.new`, program: programs.pgDump });
+  await onDiskOf(folder, () => saveDatabase({ connection, file: `${file}.new`, program: programs.pgDump }));
   await runOk({ file: "mv", args: ["--", `${file}.new`, file] });
   const copies = (await readdir(folder)).toSorted();
   const kept = copies.filter((name) => name.endsWith(".dump")).slice(-copiesKept);

@@ -7,6 +7,7 @@ import { pipeline } from "node:stream/promises";
 import { createZstdDecompress } from "node:zlib";
 import { compare, lt, valid } from "semver";
 import { extract } from "tar";
+import { onDiskOf } from "../../kit/disk-fault.ts";
 import { runOk } from "../../kit/exec.ts";
 import { ownFolder, readVersion } from "../../kit/own-version.ts";
 import { readJson, replaceFile } from "../../kit/whole-file.ts";
@@ -63,8 +64,10 @@ export async function fetchRelease(
   const { bavail, bsize } = await statfs(installation.versions);
   if (bavail * bsize < neededBytes) throw new Error(`The disk of ${installation.versions} has less than 400 MiB free.`);
   try {
-    await mkdir(scratch, { mode: 0o700 });
-    await unpack(await download(place, listed, scratch), listed, scratch);
+    await onDiskOf(installation.versions, async () => {
+      await mkdir(scratch, { mode: 0o700 });
+      await unpack(await download(place, listed, scratch), listed, scratch);
+    });
     await writeFile(join(scratch, "tree/.sha256"), `${listed.sha256}\n`);
     await runOk({ file: "sync", args: ["--file-system", join(scratch, "tree")] }, { timeoutMs: archiveTimeoutMs });
     await rename(join(scratch, "tree"), target);
@@ -172,7 +175,11 @@ async function unpack(file: string, { sha256, archive }: Listed, scratch: string
   };
   const cwd = join(scratch, "tree");
   await mkdir(cwd);
-  await pipeline(createReadStream(file), hashed, createZstdDecompress(), extract({ cwd, strip: 1 }));
+  const faults: Error[] = [];
+  // The library goes on with the next file when one cannot be written.
+  const onwarn = (_code: string, _text: string, fault: unknown) => void (fault instanceof Error && faults.push(fault));
+  await pipeline(createReadStream(file), hashed, createZstdDecompress(), extract({ cwd, strip: 1, onwarn }));
+  for (const fault of faults) throw fault;
   if (hash.digest("hex") !== sha256) throw new Error(`${archive} does not have the checksum that SHA256SUMS names.`);
   // Whatever this process's umask is, users of applications read these files.
   await runOk({ file: "chmod", args: ["--recursive", "go=u-w", cwd] });
