@@ -12,6 +12,7 @@ import { measureGitPush } from "./git.ts";
 import { measureGrowth, measureRows } from "./growth.ts";
 import { measureMemory } from "./memory.ts";
 import { startVisitedPlatform } from "../../test/e2e/ways.ts";
+import { measureSoak, soakLacks } from "./soak.ts";
 import { formatRow, type BenchRow } from "./row.ts";
 
 interface Bench {
@@ -19,6 +20,8 @@ interface Bench {
   /** Returns why this machine can't run it; undefined if it can. */
   readonly lacks?: () => string | undefined;
   readonly measure: () => Promise<readonly BenchRow[]>;
+  /** It takes hours. */
+  readonly onlyNamed?: true;
 }
 
 const startOnSwarm = () => startVisitedPlatform({ runtime: "swarm", over: "http" }, []);
@@ -38,10 +41,11 @@ const benches: readonly Bench[] = [
   { name: "memory", measure: async () => [await measureMemory()] },
   { name: "growth", measure: measureGrowth },
   { name: "git", measure: async () => [await measureGitPush()] },
+  { name: "soak", lacks: soakLacks, measure: measureSoak, onlyNamed: true },
 ];
 
 /**
- * Runs all benches, or those named, one after the other, and prints a line for each row. Exits with 1 if one could not run. Arguments with
+ * Runs all benches but those of hours, or those named, one after the other, and prints a line for each row. Exits with 1 if one could not run. Arguments with
  * `=` are sizes, see `benchSize`.
  */
 async function main(given: readonly string[]): Promise<void> {
@@ -51,7 +55,7 @@ async function main(given: readonly string[]): Promise<void> {
     throw new Error(
       `There is no bench ${unknown.join(", ")}; there are ${benches.map((bench) => bench.name).join(", ")}.`,
     );
-  for (const bench of benches.filter((each) => only.length === 0 || only.includes(each.name))) {
+  for (const bench of benches.filter((each) => (only.length === 0 ? !each.onlyNamed : only.includes(each.name)))) {
     process.stdout.write(`${bench.name}\n`);
     const lacks = bench.lacks?.();
     if (lacks !== undefined) {

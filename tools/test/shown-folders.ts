@@ -15,6 +15,7 @@ export const shownFolders: Readonly<Record<string, readonly string[]>> = {
   "test/backups/branch-crashes.test.ts": ["/branches/", "/postgres-host-local/"],
   "test/backups/branches.test.ts": ["/branches/", "/postgres-host-local/", "/archives/"],
   "test/backups/crashes.test.ts": ["/backups/", "src/reconcile/leased-work"],
+  "test/backups/random-moments.test.ts": ["/archives/", "/backups/archive", "/postgres-host-local/"],
   "test/backups/moments.test.ts": ["/archives/", "/backups/archive", "/backups/drills", "/postgres-host-local/"],
   "test/backups/purges.test.ts": ["/purges/", "src/features/projects/"],
   "test/backups/upkeep.test.ts": ["/backups/", "/retention/", "/disk/"],
@@ -188,5 +189,6 @@ export const shownFolders: Readonly<Record<string, readonly string[]>> = {
   "test/e2e/start.test.ts": ["src/daemon/", "bin/", "src/store/migrate", "sql/", "src/features/platform/"],
   "test/e2e/terminal.test.ts": ["/runs/", "src/cli/run-in-terminal", "src/cli/follow-run", "src/features/tunnel"],
   "tools/release/release.test.ts": ["tools/release/", "tools/setup/prepare", "install.sh", "package-lock.json"],
+  "test/e2e/upgrade-full-disk.test.ts": ["src/daemon/releases/", "src/kit/disk-fault"],
   "test/e2e/upgrade.test.ts": ["src/daemon/releases/", "src/store/migrate", "sql/"],
 };
