@@ -48,9 +48,9 @@ export async function measureSoak(): Promise<readonly BenchRow[]> {
   const dir = await mkdtemp(join(tmpdir(), "berth-soak-"));
   const door = await openDoor(Number(new URL(server.endpoint).port));
   let platform: TestPlatform | undefined;
+  const all: Database[] = [];
   try {
     platform = await startPlatform(await settingsOf(server, door.port, dir));
-    const all: Database[] = [];
     for (let each = 1; each <= databases; each += 1) all.push(await startDatabase(platform, `soak-${each}`));
     say(`${databases} databases write`);
     const flooded = all[0] as Database;
@@ -77,6 +77,7 @@ export async function measureSoak(): Promise<readonly BenchRow[]> {
       ),
     ];
   } finally {
+    for (const { ledger } of all) await ledger.stop();
     await platform?.destroy();
     door.close();
     await server.close();
