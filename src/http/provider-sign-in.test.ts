@@ -360,3 +360,9 @@ test("without its provider an identity signs nobody in and is no way to sign in"
   assert.equal(members.at(-1)?.can_sign_in, false);
   assert.equal((await api.call("GET", "/v1/platform/providers", { token: org.owner })).body["code"], "operator_only");
 });
+
+test("of two providers that are added at once with one issuer, one is refused", async () => {
+  const twin = { kind: "github", issuer: "https://github.example.com" };
+  const answers = await Promise.all(["one", "two"].map((id) => set(id, twin)));
+  assert.deepEqual(answers.map(({ status }) => status).toSorted(), [200, 409]);
+});

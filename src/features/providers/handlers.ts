@@ -1,4 +1,5 @@
 import { limits } from "../../contract/limits.ts";
+import type { Db, Tx } from "../../store/database.ts";
 import type { Handlers, HandlerPlatform } from "../context.ts";
 import { describeIssuer, secretName } from "./providers.ts";
 import * as queries from "./queries.ts";
@@ -17,12 +18,14 @@ export const providers: Handlers<"providers"> = {
     if (issuer === undefined) return refuse("Which issuer? Give its address.");
     const problem = issuerProblem(issuer);
     if (problem !== undefined) return refuse(problem);
-    const known = await queries.listProviders(ctx.tx);
-    const others = known.filter((each) => each.id !== id);
-    if (others.some((each) => each.issuer === issuer))
-      return fail("conflict", { error: "Another provider has this issuer already." });
-    if (others.length >= limits.providers)
-      return fail("conflict", { error: `A platform has at most ${limits.providers} providers.` });
+    const requireRoom = async (tx: Db | Tx) => {
+      const others = (await queries.listProviders(tx)).filter((each) => each.id !== id);
+      if (others.some((each) => each.issuer === issuer))
+        fail("conflict", { error: "Another provider has this issuer already." });
+      if (others.length >= limits.providers)
+        fail("conflict", { error: `A platform has at most ${limits.providers} providers.` });
+    };
+    await requireRoom(ctx.tx);
     ctx.note({ target: id, detail: { kind, issuer } });
     const look = async () => {
       if (kind === "oidc")
@@ -34,7 +37,12 @@ export const providers: Handlers<"providers"> = {
       await look();
       const sealed_secret = platform.vault.seal(id, secretName, client_secret);
       const stored = { id, kind, name, issuer, client_id, sealed_secret };
-      return shown(platform, await platform.db.transaction().execute((tx) => queries.setProvider(tx, stored)));
+      const row = await platform.db.transaction().execute(async (tx) => {
+        await queries.lockProviders(tx);
+        await requireRoom(tx);
+        return queries.setProvider(tx, stored);
+      });
+      return shown(platform, row);
     };
     return { changesLate: true as const, look, outcome };
   },

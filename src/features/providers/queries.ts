@@ -15,6 +15,11 @@ export async function selectProvider(db: Db | Tx, id: string) {
     .executeTakeFirst();
 }
 
+/** Lets one transaction at a time add a provider. */
+export async function lockProviders(tx: Tx): Promise<void> {
+  await sql`lock table provider in share row exclusive mode`.execute(tx);
+}
+
 export interface NewProvider extends Columns<"provider", "id" | "name" | "issuer" | "client_id" | "sealed_secret"> {
   readonly kind: "oidc" | "github";
 }
