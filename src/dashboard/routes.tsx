@@ -69,6 +69,10 @@ const projectRoutes = [
     ...within("processes"),
     component: page(() => import("./pages/processes/processes-page.tsx"), "ProcessesPage"),
   }),
+  createRoute({
+    ...within("terminal"),
+    component: page(() => import("./pages/runs/terminal-page.tsx"), "TerminalPage"),
+  }),
   createRoute({ ...within("runs/$number"), component: page(() => import("./pages/runs/run-page.tsx"), "RunPage") }),
   createRoute({
     ...within("variables"),

@@ -234,6 +234,44 @@ test("a backup shows its progress, and the rows that its verification counted", 
   assert.deepEqual(await items.allInnerTexts(), ["public.items", "250", "250"]);
 });
 
+test("a terminal runs a shell, follows the size of the window, and shows its exit code", { skip }, async () => {
+  await page.goto(at("/projects/store/terminal"));
+  await press("Start");
+  const screen = page.locator(".xterm-rows");
+  const shows = (text: RegExp) => screen.getByText(text).first().waitFor();
+  await shows(/[$#]/);
+  await page.keyboard.type("echo $((6*7)); trap 'echo stopped' INT\n");
+  await shows(/^42\s*$/);
+  await page.keyboard.press("Control+c");
+  await shows(/^stopped/);
+  const columns = async () => {
+    await page.keyboard.type("clear; echo =$(stty size | cut -d' ' -f2)=\n");
+    await shows(/^=\d+=/);
+    return Number(/=(\d+)=/.exec(await screen.innerText())?.[1]);
+  };
+  const wide = await columns();
+  await page.keyboard.type("printf '\\033[38;2;200;90;20mcoloured\\n'\n");
+  await screen.locator("span[style*=color]").first().waitFor();
+  await looksRight(page);
+  await page.setViewportSize(screens.phone);
+  await eventually(async () => (await columns()) < wide / 2, "the command knows the smaller screen");
+  await page.setViewportSize(screens.usual);
+  await page.keyboard.press("Control+m");
+  await page.keyboard.type("exit 9\n");
+  await page.getByRole("textbox", { name: "Terminal input" }).focus();
+  await page.keyboard.type("exit 7\n");
+  await page.getByRole("status").getByText("The command ended with exit code 7.").waitFor();
+  const { token } = await client.call("tokens.create", {
+    body: { name: "reader", role: "member", scopes: ["projects:read", "deployments:read", "activity:read"] },
+  });
+  const visitor = await visitorWith(token ?? "");
+  await visitor.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  await visitor.goto(at("/projects/store/terminal"));
+  const start = visitor.getByRole("button", { name: "Start" }).and(visitor.locator("[aria-disabled=true]"));
+  await start.getByText("Your token lacks the scope deployments:write").waitFor();
+  await visitor.context().close();
+});
+
 test(
   "who has no terminal gets from an empty organization to a live template, or to a repository that is followed",
   { skip },

@@ -139,6 +139,7 @@ const pages: Readonly<Record<string, string>> = {
   "/projects/$slug/requests": "/projects/demo/requests?by=path",
   "/projects/$slug/metrics": "/projects/demo/metrics",
   "/projects/$slug/processes": "/projects/demo/processes",
+  "/projects/$slug/terminal": "/projects/demo/terminal",
   "/projects/$slug/runs/$number": "/projects/demo/runs/1",
   "/projects/$slug/variables": "/projects/demo/variables",
   "/projects/$slug/domains": "/projects/demo/domains",

@@ -46,6 +46,7 @@ export const projectGroups = [
       ["/projects/$slug/requests", "Requests", "x"],
       ["/projects/$slug/metrics", "Metrics", "e"],
       ["/projects/$slug/timeline", "Timeline", "t"],
+      ["/projects/$slug/terminal", "Terminal", "y"],
     ],
   ],
   [
