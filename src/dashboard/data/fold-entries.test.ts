@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { folded } from "./fold-entries.ts";
+import { foldEntries } from "./fold-entries.ts";
 
 const entry = (summary: string, type: "token" | "platform" = "platform") =>
   ({ id: summary, summary, actor: { type, name: type, token_id: null } }) as Parameters<typeof folded>[0][number];
@@ -13,7 +13,7 @@ test("what was requested and has ended is one entry, of whoever requested it", (
     entry("Drill requested", "token"),
   ];
   assert.deepEqual(
-    folded(entries).map(({ summary, actor }) => [summary, actor.type]),
+    foldEntries(entries).map(({ summary, actor }) => [summary, actor.type]),
     [
       ["Backup failed: the disk is full", "token"],
       ["Database created", "token"],
@@ -25,7 +25,7 @@ test("what was requested and has ended is one entry, of whoever requested it", (
 test("the same event again and again is one entry with its number; another one between them is not lost", () => {
   const again = Array.from({ length: 3 }, () => entry("web crashed"));
   assert.deepEqual(
-    folded([...again, entry("Restarted", "token"), entry("web crashed")]).map(({ summary }) => summary),
+    foldEntries([...again, entry("Restarted", "token"), entry("web crashed")]).map(({ summary }) => summary),
     ["web crashed, 3 times", "Restarted", "web crashed"],
   );
 });

@@ -6,7 +6,7 @@ type Entry = Answer<"timeline.list">["timeline"][number];
  * Makes one entry of several that tell of one thing, newest first: what was requested and has ended counts once, by whoever requested it;
  * the same event again and again counts once, with its number.
  */
-export function folded(entries: readonly Entry[]): Entry[] {
+export function foldEntries(entries: readonly Entry[]): Entry[] {
   const rows: { entry: Entry; times: number }[] = [];
   for (const entry of entries) {
     const asked = /^(.*) requested$/.exec(entry.summary)?.[1];

@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import { useCall } from "../../data/api.ts";
-import { folded } from "../../data/fold-entries.ts";
+import { foldEntries } from "../../data/fold-entries.ts";
 import { EntryList } from "../../ui/entries.tsx";
 import { Section } from "../../ui/page.tsx";
 import { View } from "../../ui/view.tsx";
@@ -24,7 +24,7 @@ export function Latest({ slug }: { readonly slug: string }) {
         </Link>
       }
     >
-      <View of={timeline}>{(data) => <EntryList entries={folded(data.timeline).slice(0, shown)} />}</View>
+      <View of={timeline}>{(data) => <EntryList entries={foldEntries(data.timeline).slice(0, shown)} />}</View>
     </Section>
   );
 }
