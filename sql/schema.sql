@@ -890,6 +890,16 @@ CREATE TABLE public.machine (
     seen_at timestamp with time zone NOT NULL
 );
 
+CREATE TABLE public.machine_metric (
+    machine text NOT NULL,
+    bucket_seconds integer NOT NULL,
+    at timestamp with time zone NOT NULL,
+    samples integer NOT NULL,
+    cpus_sum double precision NOT NULL,
+    memory_bytes_sum bigint NOT NULL,
+    disk_bytes_most bigint NOT NULL
+);
+
 CREATE TABLE public.monitor_check (
     name text NOT NULL,
     machine text NOT NULL,
@@ -1498,6 +1508,9 @@ ALTER TABLE ONLY public.invite
 
 ALTER TABLE ONLY public.invite
     ADD CONSTRAINT invite_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.machine_metric
+    ADD CONSTRAINT machine_metric_pkey PRIMARY KEY (machine, bucket_seconds, at);
 
 ALTER TABLE ONLY public.machine
     ADD CONSTRAINT machine_pkey PRIMARY KEY (name);

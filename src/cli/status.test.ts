@@ -124,6 +124,7 @@ test("platform shows the totals, and of each machine what it has and what takes 
       domains: count,
       cron_jobs: 3,
       capacity: { memory_bytes: share, cpus: { requested: 4, available: 2 } },
+      last_drills: [],
       most_failing: [
         { organization: "main", project: "shop", errors: 5, crashes: 1, failed_deployments: 0, failed_cron_runs: 0 },
       ],
@@ -158,6 +159,26 @@ test("platform shows the totals, and of each machine what it has and what takes 
   assert.match(stdout, /roles +api, edge\n/);
   assert.match(stdout, /data +databases 1\.0 MiB\n/);
   assert.match(stdout, /main\/shop +25 ms +100/);
+});
+
+test("platform metrics shows what each machine uses of what it has, and what the edges answered", async () => {
+  await using platform = await startScriptedPlatform({
+    "platform.metrics": () => ({
+      ...{ range: "1h", bucket_seconds: 60, times: [at, at] },
+      machines: [
+        {
+          ...{ name: "host", cpus: 4, memory_bytes: 2 ** 33, disk_bytes: 2 ** 40 },
+          used: { cpus: [null, 1.5], memory_bytes: [null, 2 ** 30], disk_bytes: [null, 2 ** 30] },
+        },
+      ],
+      edges: { requests: [3, 4], errors: [0, 1], bytes_out: [1024, 0] },
+    }),
+  });
+  await using user = await cliUser(login(platform.url));
+  const { stdout } = await user.berth(["platform", "metrics"]);
+  assert.match(stdout, /host +processors  . +1\.50 of 4\n/);
+  assert.match(stdout, /memory +. +1\.0 GiB of 8\.0 GiB\n/);
+  assert.match(stdout, /requests +.. +7, 1 errors\n/);
 });
 
 test("of a project it shows what runs and what needs attention; --platform asks for the platform", async () => {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { metricsRanges } from "./metrics.ts";
 import { checkStatuses } from "./status.ts";
 import { failure } from "./failure.ts";
 import { id, ofProject, slugParam, timestamp } from "./fields.ts";
@@ -117,7 +118,41 @@ const overview = z.object({
   ),
   /** Over the last 24 hours, by mean time to the response's head. */
   slowest: z.array(z.object({ ...projectNames, requests: count, mean_ms: z.number() })),
+  /** The newest drill of each database that has one: those that did not pass first, then the newest; at most 10. */
+  last_drills: z.array(
+    z.object({
+      ...projectNames,
+      status: z.enum(["running", "passed", "mismatch", "failed"]),
+      created_at: timestamp,
+      problem: z.string().nullable(),
+    }),
+  ),
   machines: z.array(machine),
+});
+
+const nullableNumber = z.number().nullable();
+
+/** In buckets of the same times; null where nothing was measured. */
+const platformMetrics = z.object({
+  range: z.enum(metricsRanges),
+  bucket_seconds: count,
+  times: z.array(timestamp),
+  machines: z.array(
+    z.object({
+      name: z.string(),
+      cpus: count,
+      memory_bytes: count,
+      disk_bytes: count,
+      /** Means of what is in use; of the disk, the most. */
+      used: z.object({
+        cpus: z.array(nullableNumber),
+        memory_bytes: z.array(nullableNumber),
+        disk_bytes: z.array(nullableNumber),
+      }),
+    }),
+  ),
+  /** What all edges answered for all projects; `errors` have status 500 or above. */
+  edges: z.object({ requests: z.array(count), errors: z.array(count), bytes_out: z.array(count) }),
 });
 
 /** A project of any organization. */
@@ -284,6 +319,14 @@ export const rows = [
     activity: "org.machine_removed",
     waits: true,
     summary: "Remove a drained or lost machine from the swarm",
+  }),
+  row({
+    name: "platform.metrics",
+    request: "GET /v1/platform/metrics",
+    may: "operator platform:read",
+    query: z.object({ range: z.enum(metricsRanges).default("1h") }),
+    result: platformMetrics,
+    summary: "Show what the machines and the edges of the platform did over time",
   }),
   row({
     name: "platform.overview",

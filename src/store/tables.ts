@@ -520,6 +520,15 @@ export interface Tables {
     started_at: Timestamp;
     seen_at: Timestamp;
   };
+  machine_metric: {
+    machine: string;
+    bucket_seconds: number;
+    at: Timestamp;
+    samples: number;
+    cpus_sum: number;
+    memory_bytes_sum: number;
+    disk_bytes_most: number;
+  };
   monitor_check: {
     name: string;
     machine: string;

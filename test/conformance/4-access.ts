@@ -190,6 +190,8 @@ export function accessRows(subject: () => Subject): void {
     const { body: alerts } = await subject().expect(200, "GET", "/v1/alerts", { as: "operator" });
     assert.ok(alerts.alerts.every(({ resolved_at }: Json) => resolved_at === null));
     const { body: overview } = await subject().expect(200, "GET", "/v1/platform/overview", { as: "operator" });
+    const { body: use } = await subject().expect(200, "GET", "/v1/platform/metrics?range=1h", { as: "operator" });
+    assert.deepEqual([use.times.length, use.machines.length, use.edges.requests.length], [61, 1, 61]);
     const { body: pool } = await subject().expect(200, "GET", "/v1/platform/machines", { as: "operator" });
     assert.deepEqual(pool.machines, []);
     assert.ok(overview.projects.total >= 1 && overview.machines.length === 1 && overview.databases.ready >= 1);

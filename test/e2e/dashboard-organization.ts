@@ -120,9 +120,15 @@ test("the operator backs the platform up, and upgrades it once there is a newer 
     return route.fulfill(answer());
   });
   await page.goto(at("/operator"));
+  const need = page.getByRole("listitem").filter({ hasText: "Backup of the platform" });
+  await need.getByText("There is none yet.").waitFor();
+  await page.getByRole("heading", { name: "Requests at the edges" }).waitFor();
+  await press("7d");
+  await page.getByRole("button", { name: "7d", pressed: true }).waitFor();
   await press("Back up the platform");
   const made = page.getByRole("table", { name: "Backups of the platform" }).getByRole("row", { name: /pbk_/ });
   await made.getByText("Completed").waitFor();
+  await need.waitFor({ state: "detached" });
   await press("Upgrade to 0.2.0");
   await page.getByRole("dialog").getByRole("button", { name: "Upgrade", exact: true }).click();
   await page.getByText("Went back").waitFor();

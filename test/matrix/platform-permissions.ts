@@ -33,5 +33,6 @@ export const platformPermissions: Readonly<Record<string, Permission>> = {
     body: () => ({ takes_replicas: false }),
   },
   "platform.dismiss": { ...changesMachines, approval: true, method: "DELETE", path: () => "/v1/platform/machines/one" },
+  "platform.metrics": { ...operator, path: () => "/v1/platform/metrics?range=24h" },
   "platform.overview": { ...operator, path: () => "/v1/platform/overview" },
 };

@@ -98,7 +98,7 @@ const mostCharacters = 60;
  * Draws numbers as a row of blocks, the highest one full; null leaves a gap. If there are more numbers than characters, neighbours are
  * merged to their maximum.
  */
-function sparkline(values: readonly (number | null)[]): string {
+export function sparkline(values: readonly (number | null)[]): string {
   const perCharacter = Math.ceil(values.length / mostCharacters);
   const groups = Array.from({ length: Math.ceil(values.length / perCharacter) }, (_, index) =>
     values.slice(index * perCharacter, (index + 1) * perCharacter).filter((value) => value !== null),

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Command } from "commander";
+import { Option, type Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
+import { metricsRanges } from "../../contract/metrics.ts";
 import { bytesText } from "../../kit/bytes-text.ts";
 import { addCommand, addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
@@ -11,6 +12,7 @@ import { facts, table } from "../render/table.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
 import { versionText } from "../../kit/own-version.ts";
 import { counted } from "../../kit/counted.ts";
+import { sparkline } from "./metrics.ts";
 import { addPlatformBackups } from "./platform-backups.ts";
 import { addVersions } from "./platform-versions.ts";
 import { rowCommand } from "../row-commands.ts";
@@ -30,9 +32,34 @@ export function addPlatform(program: Command, ctx: CliContext): void {
     examples: ["berth platform", "berth platform --json"],
     text: describe,
   });
+  rowCommand(platform, ctx, {
+    row: "platform.metrics",
+    usage: "metrics",
+    summary: "Show what the machines and the edges did over time",
+    examples: ["berth platform metrics", "berth platform metrics --range 7d --json"],
+    input: (options) => ({ query: options }),
+    text: describeMetrics,
+  }).addOption(new Option("--range <range>", "how far back").choices(metricsRanges).default("1h"));
   addRuntime(platform, ctx);
   addVersions(platform, ctx);
   addPlatformBackups(platform, ctx);
+}
+
+function describeMetrics({ machines, edges, range }: Answer<"platform.metrics">, paint: Paint): string {
+  const sum = (values: readonly number[]) => values.reduce((all, value) => all + value, 0);
+  const newest = (values: readonly (number | null)[]) => values.findLast((value) => value !== null) ?? null;
+  const bytesOf = (values: readonly (number | null)[], all: number) =>
+    `${sparkline(values)}  ${bytesText(newest(values) ?? 0)} of ${bytesText(all)}`;
+  return facts(paint, [
+    ["range", range],
+    ...machines.flatMap(({ name, cpus, memory_bytes: memory, disk_bytes: disk, used }): [string, string][] => [
+      [oneLine(name, 40), `processors ${sparkline(used.cpus)}  ${(newest(used.cpus) ?? 0).toFixed(2)} of ${cpus}`],
+      ["", `memory     ${bytesOf(used.memory_bytes, memory)}`],
+      ["", `disk       ${bytesOf(used.disk_bytes, disk)}`],
+    ]),
+    ["requests", `${sparkline(edges.requests)}  ${sum(edges.requests)}, ${sum(edges.errors)} errors`],
+    ["sent", `${sparkline(edges.bytes_out)}  ${bytesText(sum(edges.bytes_out))}`],
+  ]);
 }
 
 type RuntimeOfProject = Answer<"platform.runtime">;

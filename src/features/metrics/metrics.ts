@@ -7,6 +7,7 @@ export {
   type PageProbeResult,
 } from "./page-probes.ts";
 export { countRequests } from "./queries.ts";
-export { quantile } from "./rules.ts";
+export { addMachineSample, selectEdgeBuckets, selectMachineBuckets } from "./machine-metrics.ts";
+export { bucketStarts, quantile, ranges } from "./rules.ts";
 export { edgeFamilies, storedFamilies } from "./platform-families.ts";
 export { expositionText, expositionType, type Family } from "./exposition.ts";

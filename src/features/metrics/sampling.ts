@@ -116,7 +116,7 @@ export async function pruneMetrics(
     [900, hoursOfQuarters * 3600],
     [3600, days * 86_400],
   ] as const;
-  for (const table of ["project_metric", "replica_metric"] as const) {
+  for (const table of ["project_metric", "replica_metric", "machine_metric"] as const) {
     for (const [width, keptSeconds] of kept) {
       const done = await sql`delete from ${sql.table(table)} where bucket_seconds = ${width}
         and at < ${provenNow} - make_interval(secs => ${keptSeconds})`.execute(db);

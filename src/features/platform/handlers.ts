@@ -9,6 +9,7 @@ import { liveControlPlanes } from "../control-planes/control-planes.ts";
 import { comingDeployment } from "../deployments/deployments.ts";
 import { requireRoomForBuild } from "../disk/disk.ts";
 import { markVariablesChanged } from "../env/env.ts";
+import { bucketStarts, ranges, selectEdgeBuckets, selectMachineBuckets } from "../metrics/metrics.ts";
 import { overallStatus } from "../status/status.ts";
 import { createBackup, listBackups } from "./backups.ts";
 import * as queries from "./queries.ts";
@@ -63,7 +64,36 @@ export const platform: Handlers<"platform"> = {
       capacity: capacityOf(running, counts.replicas),
       most_failing: await queries.mostFailing(tx),
       slowest: await queries.slowest(tx),
+      last_drills: await queries.lastDrills(tx),
       machines: machines.map((machine) => present(machine, now)),
+    };
+  },
+
+  async metrics({ tx, now }, { query: { range } }) {
+    const starts = bucketStarts(range, now);
+    const key = { bucket_seconds: ranges[range].bucketSeconds, from: starts[0] ?? now };
+    const times = starts.map((start) => start.toISOString());
+    const machines = await selectMachineBuckets(tx, key);
+    const edges = new Map((await selectEdgeBuckets(tx, key)).map((bucket) => [bucket.at, bucket]));
+    return {
+      ...{ range, bucket_seconds: key.bucket_seconds, times },
+      machines: (await queries.listMachines(tx)).map(({ name, description }) => {
+        const own = new Map(machines.filter(({ machine }) => machine === name).map((bucket) => [bucket.at, bucket]));
+        const { cpus, memory_bytes, disk } = description;
+        return {
+          ...{ name, cpus, memory_bytes, disk_bytes: disk.total_bytes },
+          used: {
+            cpus: times.map((at) => own.get(at)?.cpus ?? null),
+            memory_bytes: times.map((at) => own.get(at)?.memory_bytes ?? null),
+            disk_bytes: times.map((at) => own.get(at)?.disk_bytes ?? null),
+          },
+        };
+      }),
+      edges: {
+        requests: times.map((at) => edges.get(at)?.requests ?? 0),
+        errors: times.map((at) => edges.get(at)?.errors ?? 0),
+        bytes_out: times.map((at) => edges.get(at)?.bytes_out ?? 0),
+      },
     };
   },
 };

@@ -6,6 +6,8 @@ import type { Result } from "../../contract/routes.ts";
 import type { MachinePool, PooledMachine } from "../../ports/machines.ts";
 import { recordCrash } from "../activity/activity.ts";
 import { recordReports } from "../status/status.ts";
+import { requestDatabase } from "../database/database.ts";
+import { addMachineSample } from "../metrics/metrics.ts";
 import { saveMachine, type MachineDescription } from "./platform.ts";
 
 const api = await sharedApi();
@@ -211,5 +213,53 @@ test("a swarm's machine is drained by restarts of the projects on it, and remove
   assert.deepEqual(
     left.map(({ name }) => name),
     ["one"],
+  );
+});
+
+test("what machines and edges did is shown in buckets, with gaps where nothing was measured", async () => {
+  const { db } = api.platform;
+  await saveMachine(db, { name: "host", started_at: new Date(), description });
+  const minute = new Date(Math.floor(Date.now() / 60_000) * 60_000);
+  const sample = { machine: "host", cpus: 1, memory_bytes: 100, disk_bytes: 10 };
+  await addMachineSample(db, sample, minute);
+  await addMachineSample(db, { ...sample, cpus: 2, memory_bytes: 200, disk_bytes: 5 }, minute);
+  await addMachineSample(db, { ...sample, machine: "gone" }, minute);
+  const seen = await get<Result<"platform.metrics">>("/v1/platform/metrics");
+  const [host, ...others] = seen.machines;
+  assert.deepEqual([host?.name, others.length, seen.bucket_seconds], ["host", 0, 60]);
+  const at = seen.times.indexOf(minute.toISOString());
+  const { cpus, memory_bytes, disk_bytes } = host?.used ?? assert.fail("no machine");
+  assert.deepEqual([cpus[at], memory_bytes[at], disk_bytes[at]], [1.5, 150, 10]);
+  assert.deepEqual([cpus[at - 1], cpus.length], [null, seen.times.length]);
+  // An earlier test stored these requests.
+  const hours = await get<Result<"platform.metrics">>("/v1/platform/metrics?range=7d");
+  assert.deepEqual([Math.max(...hours.edges.requests), Math.max(...hours.edges.errors)], [100, 5]);
+});
+
+test("the overview shows the newest drill of each database, those that did not pass first", async () => {
+  const { platform } = api;
+  for (const [slug, status] of [
+    ["passes", "passed"],
+    ["differs", "mismatch"],
+  ] as const) {
+    const project = await testProject(platform, org, slug);
+    const owner = { org_id: org.id, project_id: project.id };
+    await platform.db.transaction().execute((tx) => requestDatabase(tx, platform.vault, owner));
+    for (const [id, each] of [
+      ["1", "failed"],
+      ["2", status],
+    ] as const)
+      await platform.db
+        .insertInto("archive_drill")
+        .values({ ...owner, id: `drl_${slug}_${id}`, origin: "daily", status: each })
+        .execute();
+  }
+  const { last_drills } = await get<Result<"platform.overview">>("/v1/platform/overview");
+  assert.deepEqual(
+    last_drills.map(({ project, status }) => [project, status]),
+    [
+      ["differs", "mismatch"],
+      ["passes", "passed"],
+    ],
   );
 });

@@ -167,6 +167,22 @@ export async function slowest(db: Db | Tx) {
   return rows;
 }
 
+/** Returns the newest drill of each database: those that did not pass first, then the newest. */
+export async function lastDrills(db: Db | Tx) {
+  const { rows } = await sql<{
+    organization: string;
+    project: string;
+    status: "running" | "passed" | "mismatch" | "failed";
+    created_at: string;
+    problem: string | null;
+  }>`select o.slug as organization, p.slug as project, d.status, d.created_at, d.problem
+    from project_database b join project p on p.id = b.project_id and p.deleted_at is null join organization o on o.id = p.org_id
+    cross join lateral (select status, created_at, problem from archive_drill where org_id = p.org_id and project_id = p.id
+      order by id desc limit 1) d
+    order by d.status in ('passed', 'running'), d.created_at desc limit ${listed}`.execute(db);
+  return rows;
+}
+
 /** Returns the runtime of the active deployment's image, and its commit. */
 export async function activeImage(db: Db | Tx, { org_id, project_id }: ProjectKey) {
   return db

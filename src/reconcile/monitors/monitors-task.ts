@@ -1,5 +1,6 @@
 import { readFile, statfs } from "node:fs/promises";
-import { availableParallelism, loadavg } from "node:os";
+import { availableParallelism, cpus, loadavg } from "node:os";
+import { addMachineSample } from "../../features/metrics/metrics.ts";
 import { saveMachine, type MachineDescription } from "../../features/platform/platform.ts";
 import { ownDatabase, recordReports, retireMachine } from "../../features/status/status.ts";
 import { run } from "../../kit/exec.ts";
@@ -26,6 +27,7 @@ export function monitorsTask(platform: Platform, probes: Probes): Task {
   const ofProjects = isPrimary ? projectChecks(platform) : [];
   const due = dueChecks([...machineChecks(platform), ...partChecks(platform, probes), ...ofProjects]);
   const describe = machineDescriber(platform, isPrimary);
+  const busyCpus = createCpuMeter();
   const startedAt = new Date();
   let begun = false;
   return {
@@ -35,14 +37,18 @@ export function monitorsTask(platform: Platform, probes: Probes): Task {
     async run() {
       const isFirst = begun === false;
       begun = true;
-      await saveMachine(platform.db, {
-        name: monitors.machine,
-        started_at: startedAt,
-        description: await describe.now(),
-      });
+      const description = await describe.now();
+      await saveMachine(platform.db, { name: monitors.machine, started_at: startedAt, description });
       // Check nothing in the first run: other tasks are still starting, so what is missing yet is not a failure, and a slow check would
       // delay them.
       if (isFirst) return { detail: "not checked yet", againMs: firstLookMs };
+      const { disk } = description;
+      const memory = await readMemory();
+      const sample = {
+        ...{ machine: monitors.machine, cpus: busyCpus(), memory_bytes: memory.total - memory.available },
+        disk_bytes: disk.total_bytes - disk.available_bytes,
+      };
+      await addMachineSample(platform.db, sample, platform.clock.now());
       const reports = await Promise.all(due().map((check) => runCheck(check, monitors.machine, platform.log)));
       await recordReports(platform, reports);
       const bad = reports
@@ -59,6 +65,25 @@ export function monitorsTask(platform: Platform, probes: Probes): Task {
 }
 
 const firstLookMs = 3000;
+
+/** Returns a function that measures how many processors of the machine were in use since its last call. */
+function createCpuMeter(): () => number {
+  const read = () => {
+    const times = cpus().map((cpu) => cpu.times);
+    const sum = (pick: (time: (typeof times)[number]) => number) => times.reduce((all, time) => all + pick(time), 0);
+    return {
+      idle: sum(({ idle }) => idle),
+      all: sum(({ user, nice, sys, idle, irq }) => user + nice + sys + idle + irq),
+    };
+  };
+  let before = read();
+  return () => {
+    const now = read();
+    const [idle, all] = [now.idle - before.idle, now.all - before.all];
+    before = now;
+    return all <= 0 ? 0 : (1 - idle / all) * cpus().length;
+  };
+}
 
 function dueChecks(checks: readonly Check[]): () => readonly Check[] {
   const lookedAt = new Map<string, number>();

@@ -9,12 +9,15 @@ import { Table } from "../../ui/table.tsx";
 import { Fact } from "../../ui/text.tsx";
 import { View } from "../../ui/view.tsx";
 import { Providers } from "../providers/providers.tsx";
+import { LastDrills } from "./last-drills.tsx";
 import { Machines } from "./machines.tsx";
+import { NeedsYou } from "./needs-you.tsx";
+import { UseOverTime } from "./use-over-time.tsx";
 import { PlatformBackups, Upgrade } from "./upkeep.tsx";
 
 type Overview = Answer<"platform.overview">;
 
-/** The operator's page: what runs on the platform, on which machines, and which projects fail most. */
+/** The operator's page: what needs the operator first, then what runs, on which machines, and which projects fail most. */
 export function PlatformPage() {
   const overview = useCall("platform.overview", {}, { pollMs: 15_000 });
   return (
@@ -22,16 +25,18 @@ export function PlatformPage() {
       <View of={overview}>
         {(data) => (
           <>
-            <Totals data={data} />
-            <OverCommitted capacity={data.capacity} />
+            <NeedsYou data={data} />
             <Upgrade />
+            <Totals data={data} />
+            <UseOverTime />
             <Machines />
             {data.machines.map((machine) => (
               <Machine key={machine.name} machine={machine} />
             ))}
-            <PlatformBackups />
-            <Providers />
             <Troubled data={data} />
+            <PlatformBackups />
+            <LastDrills drills={data.last_drills} />
+            <Providers />
           </>
         )}
       </View>
@@ -93,23 +98,6 @@ function Promised({ share: { requested, available }, format }: PromisedProps) {
   );
 }
 
-/** Says what it means when replicas may use more than the machines have. */
-function OverCommitted({ capacity: { cpus, memory_bytes: memory } }: Pick<Overview, "capacity">) {
-  const texts = [
-    ...(cpus.requested > cpus.available
-      ? ["Processors are over-committed: when all replicas are busy at once, each gets its share and answers later."]
-      : []),
-    ...(memory.requested > memory.available
-      ? ["Memory is over-committed: when all replicas fill theirs at once, some are ended. Add memory, or scale down."]
-      : []),
-  ];
-  return texts.map((text) => (
-    <p key={text} className="max-w-[80ch] text-sm text-muted">
-      {text}
-    </p>
-  ));
-}
-
 function Machine({ machine }: { readonly machine: Overview["machines"][number] }) {
   const { disk } = machine;
   return (
@@ -138,11 +126,6 @@ function Machine({ machine }: { readonly machine: Overview["machines"][number] }
             ))}
           </p>
         </div>
-        {machine.missing.map(({ part, effect, remedy }) => (
-          <p key={part} className="text-sm text-warn">
-            <b className="font-medium">{part}</b>: {effect} <span className="text-muted">{remedy}</span>
-          </p>
-        ))}
       </div>
     </Section>
   );
