@@ -15,7 +15,7 @@ const page = {
     { id: "1", bio: "two\nlines \u001b[31mred\u001b[0m", tags: { a: 1 } },
     { id: "2", bio: null, tags: null },
   ],
-  ...{ cut: [], total: 10_000_000, estimated: true, next_offset: 2 },
+  ...{ versions: ["7", "7"], cut: [], total: 10_000_000, estimated: true, next_offset: 2 },
 };
 const platform = () =>
   startScriptedPlatform({
@@ -26,6 +26,7 @@ const platform = () =>
     }),
     "data.rows": () => page,
     "data.insert": () => ({ row: { id: "3", bio: "x" }, cut: [] }),
+    "data.update": () => ({ row: { id: "3", bio: "y" }, cut: [] }),
     "data.delete": () => undefined,
   });
 
@@ -50,6 +51,16 @@ test("rows are shown on one line each, without control sequences", async () => {
   assert.match(stdout, /^id\* +bio +tags/);
   assert.match(stdout, /\n1 +two lines red +\{"a":1\}\n2 +null +null/);
   assert.match(stderr, /About 10,000,000 rows\. Continue with --offset 2\./);
+});
+
+test("a row is changed by its key, after a question", async () => {
+  await using api = await platform();
+  await using user = await cliUser({ url: api.url, token: goodToken });
+  const args = ["data", "update", "users", "-p", "demo", "bio=y", "--key", '{"id":"3"}'];
+  assert.notEqual((await user.berth(args)).exitCode, 0);
+  const { stdout } = await user.berth([...args, "--yes"]);
+  assert.match(stdout, /bio +y/);
+  assert.deepEqual(api.seen.at(-1)?.body, { key: { id: "3" }, values: { bio: "y" } });
 });
 
 test("a table is named as in SQL", async () => {

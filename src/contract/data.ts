@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { branchName } from "./branches.ts";
-import { ofProject, queryInteger, slugParam } from "./fields.ts";
+import { ofProject, queryInteger, slugParam, timestamp } from "./fields.ts";
 import { limits } from "./limits.ts";
 import { row } from "./table.ts";
 
@@ -61,7 +61,46 @@ const namedValues = z
   )
   .meta({ type: "object", additionalProperties: true, description: "Values by column name" });
 
+const key = namedValues;
+
 const cut = z.array(z.string()).meta({ description: "Columns whose text was truncated at 4 KiB" });
+
+const connection = z.object({
+  /** The process of the connection at the server. */
+  pid: z.number().int(),
+  /** `application`: the project's own role, which owners may end. `person`: a tunnel. `platform`: Berth itself, such as a backup. */
+  kind: z.enum(["application", "person", "platform"]),
+  application: z.string(),
+  /** What the server calls it: `active`, `idle`, `idle in transaction`. Null where only Berth may see it, as everything below. */
+  state: z.string().nullable(),
+  connected_at: timestamp.nullable(),
+  /** Since when it is in this state. */
+  since: timestamp.nullable(),
+  /** What it waits for, such as `Lock: transactionid`. */
+  waits_for: z.string().nullable(),
+  /** Its last statement, cut at 200 characters. */
+  query: z.string().nullable(),
+});
+
+const statement = z.object({
+  /** With `$1` for each value, cut at 500 characters. */
+  query: z.string(),
+  calls: z.number().int(),
+  rows: z.number().int(),
+  total_ms: z.number(),
+  mean_ms: z.number(),
+  most_ms: z.number(),
+});
+
+const extension = z.object({
+  name: z.string(),
+  /** Null while it is not installed. */
+  version: z.string().nullable(),
+  available_version: z.string().nullable(),
+  about: z.string(),
+  /** `project`: the project's own role may create it. `operator`: only a superuser of the server. */
+  creator: z.enum(["project", "operator"]),
+});
 
 export const rows = [
   row({
@@ -96,6 +135,8 @@ export const rows = [
       primary_key: z.array(z.string()).nullable(),
       keys: z.array(z.array(z.string())),
       rows: z.array(byColumn),
+      /** The version of each row, which `data.update` compares; null for rows that have none, such as a view's. */
+      versions: z.array(z.string().nullable()),
       cut: z.array(z.object({ row: z.number().int(), columns: cut })),
       total: z.number().int().nullable(),
       estimated: z.boolean(),
@@ -136,6 +177,57 @@ export const rows = [
   }),
   row({
     ...ofProject,
+    name: "data.connections",
+    request: "GET /v1/projects/:slug/database/connections",
+    may: "member data:read",
+    query: z.object(of),
+    result: z.object({ connections: z.array(connection), limit: z.number().int(), more: z.boolean() }),
+    errors: ["no_database", "conflict", "query_timeout"],
+    waits: true,
+    summary: "List the connections to the project's database: what each does, and since when",
+  }),
+  row({
+    ...ofProject,
+    name: "data.end_connection",
+    request: "DELETE /v1/projects/:slug/database/connections/:pid",
+    may: "owner data:write",
+    approval: true,
+    params: slugParam.extend({ pid: z.string().regex(/^[1-9]\d{0,9}$/, "must be the pid of a connection") }),
+    query: z.object(of),
+    success: [204],
+    errors: ["no_database", "conflict", "query_timeout"],
+    activity: "data.connection_ended",
+    waits: true,
+    summary: "End a connection of the application; what it has not committed is rolled back",
+  }),
+  row({
+    ...ofProject,
+    name: "data.statements",
+    request: "GET /v1/projects/:slug/database/statements",
+    may: "member data:read",
+    query: z.object({ ...of, sort: z.enum(["total", "mean", "most"]).default("total") }),
+    result: z.object({
+      /** False where the server does not collect statements. */
+      collected: z.boolean(),
+      statements: z.array(statement),
+    }),
+    errors: ["no_database", "conflict"],
+    waits: true,
+    summary: "List the statements that took the most time of the project's database, without their values",
+  }),
+  row({
+    ...ofProject,
+    name: "data.extensions",
+    request: "GET /v1/projects/:slug/database/extensions",
+    may: "member data:read",
+    query: z.object(of),
+    result: z.object({ extensions: z.array(extension) }),
+    errors: ["no_database", "conflict", "query_timeout"],
+    waits: true,
+    summary: "List PostgreSQL's extensions: what is installed, what is available, and who may create it",
+  }),
+  row({
+    ...ofProject,
     name: "data.insert",
     request: "POST /v1/projects/:slug/data/tables/:schema/:table/rows",
     may: "owner data:write",
@@ -151,12 +243,35 @@ export const rows = [
   }),
   row({
     ...ofProject,
+    name: "data.update",
+    request: "PATCH /v1/projects/:slug/data/tables/:schema/:table/rows",
+    may: "owner data:write",
+    approval: true,
+    params: tableParams,
+    body: z.strictObject({
+      key,
+      values: namedValues,
+      /** The row's version when it was read: a row that has changed since then is left as it is. */
+      version: z
+        .string()
+        .regex(/^\d{1,10}$/, "must be a version of the row")
+        .optional(),
+    }),
+    body_bytes: limits.row_body_bytes,
+    result: z.object({ row: byColumn, cut }),
+    errors: ["no_database", "conflict", "query_timeout", "disk_limit_reached"],
+    activity: "data.updated",
+    waits: true,
+    summary: "Change columns of the one row that a primary key, or a unique key without nulls, names",
+  }),
+  row({
+    ...ofProject,
     name: "data.delete",
     request: "DELETE /v1/projects/:slug/data/tables/:schema/:table/rows",
     may: "owner data:write",
     approval: true,
     params: tableParams,
-    body: z.strictObject({ key: namedValues }),
+    body: z.strictObject({ key }),
     body_bytes: limits.row_body_bytes,
     success: [204],
     errors: ["no_database", "conflict", "query_timeout"],

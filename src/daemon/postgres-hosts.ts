@@ -58,6 +58,7 @@ export function joinPostgresHosts({ local, server, dir }: JoinedHosts): Postgres
     endSession: of((host) => host.endSession),
     limitSession: of((host) => host.limitSession),
     readerLogin: of((host) => host.readerLogin),
+    statements: of((host) => host.statements),
     openSessionRole: of((host) => host.openSessionRole),
     dropSessionRole: of((host) => host.dropSessionRole),
     listDatabases: of((host) => host.listDatabases),

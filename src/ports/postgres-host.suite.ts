@@ -102,6 +102,27 @@ export function postgresHostSuite(make: () => Promise<PostgresHostFixture>): voi
       assert.ok(seen.size_bytes > 1_000_000 && seen.connections >= 1);
     });
 
+    it("shows the role's statements without their values, or null where the server does not collect them", async () => {
+      const ask = () => fixture.host.statements(first, { database: first.database_name, sort: "most" });
+      await ask();
+      await asOwner((session) => session.query("select 'a secret' as word, pg_sleep(0.02)"));
+      await asOwner((session) => session.query("alter role current_user set application_name = 'a secret'"));
+      const statements = await ask();
+      if (fixture.isShared === true) return assert.equal(statements, null);
+      const found = statements?.find(({ query }) => query.includes("pg_sleep"));
+      assert.equal(found?.query, "select $1 as word, pg_sleep($2)");
+      assert.ok(found.calls === 1 && found.most_ms >= 20);
+      assert.ok(!JSON.stringify(statements).includes("secret"));
+      await assert.rejects(
+        asOwner((session) => session.query("select * from pg_stat_statements")),
+        { code: "42P01" },
+      );
+      // Texts of many megabytes are forgotten.
+      await asOwner((session) => session.query(`select /* ${"x".repeat(17 * 1024 * 1024)} */ 1`));
+      await fixture.host.observe(first);
+      assert.ok(!(await ask())?.some(({ query }) => query.includes("pg_sleep")));
+    });
+
     it("changes nothing when it is ensured again", async () => {
       await asOwner((session) => session.query("create table kept (a int); insert into kept values (42)"));
       assert.deepEqual(await fixture.host.ensure(first), endpoint);

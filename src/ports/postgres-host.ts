@@ -60,6 +60,11 @@ export interface PostgresHost {
    * the application's sessions. Idempotent. Rejects with `DatabaseWorkFailed` when the database does not exist.
    */
   readerLogin(spec: DatabaseSpec, database: string): Promise<RoleLogin>;
+  /**
+   * Returns the statements of the project's role that took the most time in this database, as `pg_stat_statements` normalizes them: without
+   * their values. Null where the server does not collect them. Reads only what the server counts, in a database that projects can't enter.
+   */
+  statements(spec: DatabaseSpec, query: StatementsQuery): Promise<readonly StatementUse[] | null>;
   /** Creates a role that acts as the project's role, for one interactive session. The caller chooses its name and password. */
   openSessionRole(spec: DatabaseSpec, login: RoleLogin): Promise<void>;
   /** Terminates the role's connections, reassigns what it owns to the project's role and drops it. Idempotent. */
@@ -85,6 +90,20 @@ export interface PostgresHost {
 
 /** A role of an instance other than the project's own. Holds a secret. */
 export type RoleLogin = Pick<DatabaseSpec, "role_name" | "password">;
+
+export interface StatementsQuery {
+  readonly database: string;
+  readonly sort: "total" | "mean" | "most";
+}
+
+export interface StatementUse {
+  readonly query: string;
+  readonly calls: number;
+  readonly rows: number;
+  readonly total_ms: number;
+  readonly mean_ms: number;
+  readonly most_ms: number;
+}
 
 export interface DumpOptions extends CountOptions {
   /** Whether the archive comes compressed by zstd. */

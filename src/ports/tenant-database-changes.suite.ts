@@ -135,6 +135,70 @@ export function tenantDatabaseChangesSuite(make: () => Promise<TenantDatabaseFix
       });
     });
 
+    describe("changing a row", () => {
+      before(async () => {
+        await sql(`CREATE TABLE stock (id int PRIMARY KEY, label varchar(5) NOT NULL, n int, js jsonb, double int GENERATED ALWAYS AS (n * 2) STORED);
+          INSERT INTO stock VALUES (1, 'one', 1), (2, 'two', 2); CREATE VIEW stock_view AS SELECT * FROM stock;
+          CREATE TABLE parts (id int PRIMARY KEY, n int) PARTITION BY RANGE (id);
+          CREATE TABLE parts_low PARTITION OF parts FOR VALUES FROM (0) TO (10); INSERT INTO parts VALUES (1, 1);
+          CREATE TABLE kept_row (id int PRIMARY KEY, n int); INSERT INTO kept_row VALUES (1, 1);
+          CREATE RULE no_change AS ON UPDATE TO kept_row DO INSTEAD NOTHING`);
+      });
+      const versionOf = async (table: string, at = 0) => found(await ask.look(table)).versions[at] ?? undefined;
+
+      it("answers with the row as it is stored, null and JSON included", async () => {
+        const looked = await ask.update("stock", { key: { id: 1 }, values: { label: "uno", n: null, js: [null] } });
+        assert.deepEqual(found(looked).row, { id: 1, label: "uno", n: null, js: [null], double: null });
+        assert.deepEqual(found(await ask.update("stock", { key: { id: 1 }, values: { n: "7" } })).row["double"], 14);
+      });
+
+      it("a row that has changed since it was read stays as it is", async () => {
+        for (const table of ["stock", "parts"]) {
+          const version = await versionOf(table);
+          assert.match(version ?? "", /^\d+$/);
+          await sql(`UPDATE ${table} SET n = 50 WHERE id = 1`);
+          const late = await ask.update(table, { key: { id: 1 }, values: { n: 60 }, version });
+          assert.equal(late.outcome, "conflict", table);
+          assert.match((late as { problem: string }).problem, /has changed since/);
+          const again = await ask.update(table, { key: { id: 1 }, values: { n: 60 }, version: await versionOf(table) });
+          assert.equal(found(again).row["n"], 60);
+        }
+        assert.equal(await versionOf("stock_view"), undefined);
+      });
+
+      it("wrong keys and values are named, and nothing is changed", async () => {
+        const cases = [
+          [{ id: 1 }, { label: "longer" }, "values.label"],
+          [{ id: 1 }, { n: "one" }, "values.n"],
+          [{ id: 1 }, { double: 3 }, "values.double"],
+          [{ id: 1 }, { nope: 3 }, "values.nope"],
+          [{ id: 1 }, {}, "values"],
+          [{ id: "one" }, { n: 3 }, "key.id"],
+          [{ n: 60 }, { n: 3 }, "key"],
+        ] as const;
+        for (const [key, values, field] of cases) {
+          const looked = await ask.update("stock", { key, values });
+          assert.deepEqual([looked.outcome, "field" in looked && looked.field], ["invalid", field]);
+        }
+        assert.equal((await ask.update("stock", { key: { id: 1 }, values: { label: null } })).outcome, "conflict");
+        assert.equal((await ask.update("stock", { key: { id: 1 }, values: { id: 2 } })).outcome, "conflict");
+        assert.equal((await ask.update("stock", { key: { id: 9 }, values: { n: 3 } })).outcome, "missing");
+        assert.equal((await ask.update("stock_view", { key: { id: 1 }, values: { n: 3 } })).outcome, "invalid");
+        assert.equal((await ask.update("kept_row", { key: { id: 1 }, values: { n: 3 } })).outcome, "conflict");
+        assert.deepEqual(await sql("SELECT id, n FROM stock ORDER BY id"), [
+          { id: 1, n: 60 },
+          { id: 2, n: 2 },
+        ]);
+      });
+
+      it("a key that names two rows, as in inherited tables, changes none", async () => {
+        await sql(`CREATE TABLE older (id int PRIMARY KEY, n int); CREATE TABLE younger () INHERITS (older);
+          INSERT INTO older VALUES (1, 1); INSERT INTO younger VALUES (1, 1)`);
+        assert.equal((await ask.update("older", { key: { id: 1 }, values: { n: 2 } })).outcome, "conflict");
+        assert.deepEqual(await sql("SELECT DISTINCT n FROM older"), [{ n: 1 }]);
+      });
+    });
+
     describe("deleting a row", () => {
       it("takes exactly one row, by a whole key", async () => {
         await sql(`CREATE TABLE two_keys (a int, b text, c uuid NOT NULL UNIQUE, d int UNIQUE, e int NOT NULL, PRIMARY KEY (a, b));

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
+import { eventually } from "../../test/support/eventually.ts";
 import type {
   Looked,
+  RowChange,
   RowsPage,
   RowsQuery,
   ShownRow,
@@ -16,6 +18,8 @@ export interface TenantDatabaseFixture {
   readonly login: TenantLogin;
   /** Runs SQL as the project's role, as its application does. */
   sql(text: string): Promise<readonly Record<string, unknown>[]>;
+  /** Runs a statement of a minute over a further connection of the project's role. */
+  sleep(): Promise<unknown>;
   close(): Promise<void>;
 }
 
@@ -38,6 +42,9 @@ export class Asking {
   }
   insert(table: string, values: Record<string, unknown>, schema = "public"): Promise<Looked<ShownRow>> {
     return this.fixture.database.insertRow(this.fixture.login, { schema, table }, values);
+  }
+  update(table: string, change: RowChange): Promise<Looked<ShownRow>> {
+    return this.fixture.database.updateRow(this.fixture.login, { schema: "public", table }, change);
   }
   /** Checks the key first, because the check must have the same outcome as the deletion. */
   async delete(table: string, key: Record<string, unknown>, schema = "public"): Promise<Looked<null>> {
@@ -64,6 +71,46 @@ export function tenantDatabaseSuite(make: () => Promise<TenantDatabaseFixture>):
       ask = new Asking(await make());
     });
     after(() => ask.fixture.close());
+
+    describe("the server's own views", () => {
+      const connections = async () => found(await ask.fixture.database.listConnections(ask.fixture.login));
+      const own = async () => (await sql("SELECT pg_backend_pid() AS pid"))[0]?.["pid"] as number;
+
+      it("show what each connection does, long statements cut, and not the one that asks", async () => {
+        await sql(`SELECT '${"x".repeat(300)}'`);
+        const { connections: all, limit, more } = await connections();
+        assert.deepEqual([all.length, limit, more], [1, 20, false]);
+        const [mine] = all;
+        assert.deepEqual([mine?.pid, mine?.kind, mine?.state], [await own(), "application", "idle"]);
+        assert.equal(mine?.query?.length, 200);
+        for (const at of [mine?.connected_at, mine?.since]) assert.match(at ?? "", /^\d{4}-.*\.\d{3}Z$/);
+      });
+
+      it("end a connection of the project's role, and no other", async () => {
+        const { database, login } = ask.fixture;
+        const sleeping = assert.rejects(ask.fixture.sleep(), { code: "57P01" });
+        const pid = await eventually(
+          async () => (await connections()).connections.find(({ state }) => state === "active")?.pid,
+          "the statement runs",
+        );
+        assert.equal(found(await database.endConnection(login, pid)), null);
+        await sleeping;
+        for (const other of [pid, 1, 2_147_483_647, 9_999_999_999])
+          assert.equal((await database.endConnection(login, other)).outcome, "missing", String(other));
+      });
+
+      it("list the extensions: what is there, what is available, and who may create it", async () => {
+        const listed = found(await ask.fixture.database.listExtensions(ask.fixture.login));
+        const named = (name: string) => listed.find((each) => each.name === name);
+        assert.equal(listed[0]?.name, "plpgsql");
+        assert.ok(named("plpgsql")?.version !== null);
+        assert.deepEqual([named("pgcrypto")?.version, named("pgcrypto")?.creator], [null, "project"]);
+        assert.equal(named("dblink")?.creator, "operator");
+        await sql("CREATE EXTENSION pgcrypto");
+        const after = found(await ask.fixture.database.listExtensions(ask.fixture.login));
+        assert.ok(after.find(({ name }) => name === "pgcrypto")?.version);
+      });
+    });
 
     describe("tables", () => {
       before(async () => {

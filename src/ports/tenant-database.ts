@@ -18,9 +18,17 @@ export interface TenantDatabase {
    * (`readerLogin`).
    */
   query(login: TenantLogin, statement: string): Promise<Looked<QueryResult>>;
+  /** Lists up to 100 connections to the database that `login` names, without the call's own. */
+  listConnections(login: TenantLogin): Promise<Looked<Connections>>;
+  /** Ends one connection of the project's own role to that database. */
+  endConnection(login: TenantLogin, processId: number): Promise<Looked<null>>;
+  /** Lists the extensions that the server has, and which of them are in the database. */
+  listExtensions(login: TenantLogin): Promise<Looked<readonly Extension[]>>;
   /** Inserts one row, given as column names and JSON values, and returns it as stored. */
   insertRow(login: TenantLogin, table: TableName, values: JsonObject): Promise<Looked<ShownRow>>;
-  /** Checks that such a key identifies exactly one row, as `deleteRow` would. Changes nothing. */
+  /** Changes columns of the one row that the key identifies, and returns it as stored. */
+  updateRow(login: TenantLogin, table: TableName, change: RowChange): Promise<Looked<ShownRow>>;
+  /** Checks that such a key identifies exactly one row, as `updateRow` and `deleteRow` would. Changes nothing. */
   findRow(login: TenantLogin, table: TableName, key: JsonObject): Promise<Looked<null>>;
   /** Deletes the one row identified by the columns of a primary key, or of a unique key without nulls. */
   deleteRow(login: TenantLogin, table: TableName, key: JsonObject): Promise<Looked<null>>;
@@ -41,6 +49,40 @@ export interface TableName {
 }
 
 export type JsonObject = Readonly<Record<string, unknown>>;
+
+export interface Connections {
+  readonly connections: readonly Connection[];
+  /** How many connections the project's role may have at once. */
+  readonly limit: number;
+  readonly more: boolean;
+}
+
+/** Null: hidden from the project's role. */
+interface Connection {
+  readonly pid: number;
+  readonly kind: "application" | "person" | "platform";
+  readonly application: string;
+  readonly state: string | null;
+  readonly connected_at: string | null;
+  readonly since: string | null;
+  readonly waits_for: string | null;
+  readonly query: string | null;
+}
+
+export interface Extension {
+  readonly name: string;
+  readonly version: string | null;
+  readonly available_version: string | null;
+  readonly about: string;
+  readonly creator: "project" | "operator";
+}
+
+export interface RowChange {
+  readonly key: JsonObject;
+  readonly values: JsonObject;
+  /** The row's version when it was read: the row is changed only if it still has it. */
+  readonly version?: string | undefined;
+}
 
 /** Selects a page of a list. `q` is literal text, matched without regard to case. */
 interface PageQuery {
@@ -99,6 +141,8 @@ export interface RowsPage {
   /** Every set of columns that identifies exactly one row; the primary key first. */
   readonly keys: readonly (readonly string[])[];
   readonly rows: readonly ShownRow[];
+  /** The version of each row; null where the relation's rows have none. */
+  readonly versions: readonly (string | null)[];
   /** More rows follow. A page may hold fewer rows than requested when they are very large. */
   readonly more: boolean;
   /** The number of rows that match `q`; null when unknown. */

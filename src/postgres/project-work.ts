@@ -12,6 +12,7 @@ import {
   type PostgresHost,
   type RestoreOptions,
   type RoleLogin,
+  type StatementsQuery,
 } from "../ports/postgres-host.ts";
 import { applyBackupRole, backupRoleOf } from "./backup-role.ts";
 import { checkedContent, clientCommand, endOf, halt, type ClientPrograms, type Login } from "./client-program.ts";
@@ -20,6 +21,7 @@ import { countDatabase, dumpDatabase } from "./dump.ts";
 import { applyDatabase, applySchema, dropDatabase, listDatabases } from "./grants.ts";
 import { applyReaderRole, readerRoleOf } from "./reader-role.ts";
 import { applyRole, resetSettings, setConnectionLimit } from "./role.ts";
+import { readStatements } from "./statements.ts";
 import { closeSessionRole, createSessionRole, dropRole, handOverOwned } from "./session-role.ts";
 import { failureOfProgram, failureOfQuery } from "./work-failure.ts";
 
@@ -71,6 +73,10 @@ export function projectWork(serverOf: (spec: DatabaseSpec) => ProjectServer): Pr
       asSuperuser(server, (client) => endSession(client, spec.role_name, processId)),
     ),
     readerLogin: on(readerLogin),
+    statements: on(async (server, spec, query: StatementsQuery) => {
+      const mayCreate = server.owner === null;
+      return asSuperuser(server, (client) => readStatements(client, spec, { ...query, mayCreate }));
+    }),
     openSessionRole: on((server, spec, login: RoleLogin) =>
       asSuperuser(server, (client) => createSessionRole(client, spec, login)),
     ),

@@ -53,6 +53,22 @@ export function dataRows(subject: () => Subject): void {
     await subject().expect(409, "POST", path, { body: { sql: "delete from item" } });
   });
 
+  it("GET database/connections, statements and extensions show what the server does; DELETE ends a connection, for owners only", async () => {
+    const path = "/v1/projects/shop/database";
+    assert.equal((await subject().visit("shop.localhost", "/connect")).body, "connected");
+    const { body } = await subject().expect(200, "GET", `${path}/connections`, { as: "member" });
+    assert.deepEqual([body.limit, body.more], [20, false]);
+    const held = body.connections.find(({ application }: Json) => application === "held");
+    assert.deepEqual([held.kind, held.state], ["application", "idle"]);
+    const statements = await subject().expect(200, "GET", `${path}/statements?sort=mean`, { as: "member" });
+    assert.ok(!statements.body.statements.some(({ query }: Json) => query.includes("item 11")));
+    const extensions = await subject().expect(200, "GET", `${path}/extensions`, { as: "member" });
+    assert.equal(extensions.body.extensions[0].name, "plpgsql");
+    await subject().expect(403, "DELETE", `${path}/connections/1`, { as: "member" });
+    await subject().expect(404, "DELETE", `${path}/connections/2147483646`);
+    await subject().expect(204, "DELETE", `${path}/connections/${held.pid}`);
+  });
+
   it("POST database/branches copies the database into a server of its own, readable by its name; DELETE ends it", async () => {
     const path = "/v1/projects/shop/database/branches";
     const { body } = await subject().expect(201, "POST", path, { as: "member", body: { name: "tried" } });
@@ -79,7 +95,7 @@ export function dataRows(subject: () => Subject): void {
     }
   });
 
-  it("POST rows writes a row, DELETE rows deletes one; both for owners only", async () => {
+  it("POST rows writes a row, PATCH rows changes one, DELETE rows deletes one; for owners only", async () => {
     const values = { name: "written", price: "123456789012345678.0123456789", doc: { b: null } };
     assert.equal(
       (await subject().expect(403, "POST", `${item}/rows`, { as: "member", body: { values } })).body.code,
@@ -88,6 +104,10 @@ export function dataRows(subject: () => Subject): void {
     const { body } = await subject().expect(201, "POST", `${item}/rows`, { body: { values } });
     assert.deepEqual([body.row.name, body.row.price, body.row.doc], ["written", values.price, { b: null }]);
     const key = { id: body.row.id };
+    const change = { key, values: { name: "rewritten" } };
+    await subject().expect(403, "PATCH", `${item}/rows`, { as: "member", body: change });
+    const changed = await subject().expect(200, "PATCH", `${item}/rows`, { body: change });
+    assert.equal(changed.body.row.name, "rewritten");
     assert.equal(
       (await subject().expect(403, "DELETE", `${item}/rows`, { as: "member", body: { key } })).body.code,
       "owner_only",

@@ -34,6 +34,11 @@ http.createServer((request, response) => {
   if (request.url === "/url") return response.end(process.env.DATABASE_URL);
   if (request.url === "/greeting") return response.end(process.env.GREETING ?? "none");
   if (request.url === "/cron-secret") return response.end(process.env.CRON_SECRET);
+  if (request.url === "/connect") {
+    const client = new (require("pg").Client)({ connectionString: process.env.DATABASE_URL, application_name: "held" });
+    client.on("error", () => {});
+    return void client.connect().then(() => response.end("connected"));
+  }
   if (request.url === "/keep") {
     require("node:fs").writeFileSync(process.env.STORAGE_DIR + "/kept", "kept");
     return response.end("kept");

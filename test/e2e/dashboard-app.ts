@@ -13,7 +13,12 @@ export const author = `Ada" onmouseover="document.title='broken in'" x`;
 export const server = `
 for (let line = 0; line < 1500; line += 1) console.log("early " + line);
 setInterval(() => console.log("tick \\u001b[32m${script.replaceAll('"', '\\"')}\\u001b[0m"), 300);
-require("node:http").createServer((request, response) => (request.url === "/exit" ? process.exit(9) : response.end("one"))).listen(process.env.PORT, process.env.HOST);
+const connect = (response) => {
+  const client = new (require("pg").Client)({ connectionString: process.env.DATABASE_URL, application_name: "held" });
+  client.on("error", () => {});
+  client.connect().then(() => response.end("connected"));
+};
+require("node:http").createServer((request, response) => (request.url === "/connect" ? connect(response) : request.url === "/exit" ? process.exit(9) : response.end("one"))).listen(process.env.PORT, process.env.HOST);
 `;
 
 /** The test application: a database, a server, and a release command that waits for `openGate`. */

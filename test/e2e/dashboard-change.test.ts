@@ -34,6 +34,7 @@ const { Client } = require("pg");
 };
 let client: Client;
 const dialog = () => page.getByRole("dialog");
+const editor = () => page.getByRole("group", { name: /^Change / });
 const cell = (row: number, column: number) =>
   page.getByRole("table", { name: "Rows of items" }).getByRole("row").nth(row).getByRole("cell").nth(column);
 
@@ -98,10 +99,52 @@ test(
     await page.keyboard.press("ArrowUp");
     await page.keyboard.press("ArrowLeft");
     await page.keyboard.press("Enter");
-    await dialog().locator("pre").getByText("null", { exact: true }).waitFor();
+    assert.ok(await editor().getByRole("checkbox", { name: "null" }).isChecked());
     await page.keyboard.press("Escape");
+    await cell(1, 3).locator("button:focus").waitFor();
   },
 );
+
+test("a cell is changed in place, and the errors of its type stand there", { skip }, async () => {
+  await page.goto(at("/projects/store/database/public/items?sort=id"));
+  await faults.during([/^400 .*\/items\/rows$/], async () => {
+    await cell(1, 1).getByRole("button").click();
+    await editor().getByLabel("id").fill("one");
+    await page.keyboard.press("Enter");
+    await editor().getByText("is not a value of the type integer").waitFor();
+    await looksRight(page);
+    await page.keyboard.press("Escape");
+  });
+  await page.setViewportSize(screens.phone);
+  await cell(1, 3).getByRole("button").click();
+  await editor().getByRole("checkbox", { name: "null" }).uncheck();
+  await editor().getByLabel("note").fill("noted");
+  await looksRight(page);
+  await editor().getByRole("button", { name: "Save" }).click();
+  await cell(1, 3).getByText("noted", { exact: true }).waitFor();
+  await page.setViewportSize(screens.usual);
+  await cell(1, 4).getByRole("button").click();
+  await press("Change");
+  await dialog().getByLabel("detail").fill('{"sku": "B-1"}');
+  await press("Save");
+  await cell(1, 4).getByText('{"sku":"B-1"}').waitFor();
+});
+
+test("a cell whose row changed meanwhile is not overwritten", { skip }, async () => {
+  await cell(1, 2).getByRole("button").click();
+  await editor().getByLabel("name").fill("Too late");
+  const rows = { ...params, schema: "public", table: "items" };
+  await client.call("data.update", { params: rows, body: { key: { id: 1 }, values: { note: null } } });
+  await faults.during([/^409 .*\/items\/rows$/], async () => {
+    await editor().getByRole("button", { name: "Save" }).click();
+    await editor()
+      .getByText(/has changed since it was read/)
+      .waitFor();
+    await page.keyboard.press("Escape");
+  });
+  const found = await client.call("data.rows", { params: rows, query: { sort: "id", limit: 1 } });
+  assert.deepEqual(found.rows, [{ id: 1, name: "Item 1", note: null, detail: { sku: "B-1" }, sold: false }]);
+});
 
 test("a row is inserted with typed fields, and deleted after its key is typed", { skip }, async () => {
   await press("Insert a row");

@@ -264,6 +264,30 @@ test("rows are shown as text, inserted, and deleted after their key is typed", {
   await page.getByRole("cell", { name: "Second" }).waitFor({ state: "detached" });
 });
 
+test("connections, slow statements and extensions are shown, and a connection is ended", { skip }, async () => {
+  assert.equal((await platform.visit("demo", "/connect")).body, "connected");
+  await page.goto(at("/projects/demo/database"));
+  await page.getByText("berth db psql --project demo").waitFor();
+  const held = page.getByRole("table", { name: "Connections" }).getByRole("row", { name: /held/ });
+  await held.getByText("Idle").waitFor();
+  const statements = page.getByRole("table", { name: "Slow statements" });
+  await statements.getByText(/^insert into orders values \(\$2, \$1\)/).waitFor();
+  const sorted = page.waitForResponse(/statements\?sort=most/);
+  await press("Longest");
+  assert.equal((await sorted).status(), 200);
+  const extensions = page.getByRole("table", { name: "Extensions" }).getByRole("row");
+  assert.equal(await extensions.count(), 2);
+  await press(/^Show \d+ available ones$/);
+  await extensions.filter({ hasText: "pgcrypto" }).getByText("the project").waitFor();
+  await looksRight(page);
+  await page.setViewportSize(screens.phone);
+  await looksRight(page);
+  await page.setViewportSize(screens.usual);
+  await held.getByRole("button", { name: /^End connection/ }).click();
+  await press("End it");
+  await held.waitFor({ state: "detached" });
+});
+
 test("a branch of the database is made, read and deleted", { skip }, async () => {
   await page.goto(at("/projects/demo/database"));
   await press("New branch");

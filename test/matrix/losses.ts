@@ -55,6 +55,8 @@ export const losses: Readonly<Record<string, Loss>> = {
   "database.dump": { adds: "nothing: it reads" },
   "database.import": "asks",
   "data.insert": { adds: "a row" },
+  "data.end_connection": "asks",
+  "data.update": "asks",
   "data.delete": "asks",
   "branches.create": { asks_if_it_loses: "nothing, but an unmasked copy shows the live data for longer" },
   "branches.delete": "asks",

@@ -129,6 +129,7 @@ export function postgresHostDouble(given: Partial<PostgresHost> = {}): PostgresH
     endSession: unexpected("postgresHost.endSession"),
     limitSession: unexpected("postgresHost.limitSession"),
     readerLogin: unexpected("postgresHost.readerLogin"),
+    statements: async () => null,
     openSessionRole: unexpected("postgresHost.openSessionRole"),
     dropSessionRole: unexpected("postgresHost.dropSessionRole"),
     listDatabases: unexpected("postgresHost.listDatabases"),
@@ -207,7 +208,7 @@ export function dnsDouble(given: Partial<Dns> = {}): Dns {
 /** A project's database in which every table exists and is empty, and which accepts every row. */
 export function tenantDatabaseDouble(given: Partial<TenantDatabase> = {}): TenantDatabase {
   const nothing = { row: {}, cut: [] };
-  const page = { rows: [], more: false, total: 0, estimated: false };
+  const page = { rows: [], versions: [], more: false, total: 0, estimated: false };
   return {
     listTables: async () => ({ outcome: "done", found: { tables: [], total: 0 } }),
     readRows: async () => ({
@@ -215,7 +216,11 @@ export function tenantDatabaseDouble(given: Partial<TenantDatabase> = {}): Tenan
       found: { kind: "table", columns: [], primary_key: null, keys: [], ...page },
     }),
     query: async () => ({ outcome: "done", found: { columns: [], rows: [], cut: [], more: false } }),
+    listConnections: async () => ({ outcome: "done", found: { connections: [], limit: 20, more: false } }),
+    endConnection: async () => ({ outcome: "done", found: null }),
+    listExtensions: async () => ({ outcome: "done", found: [] }),
     insertRow: async () => ({ outcome: "done", found: nothing }),
+    updateRow: async () => ({ outcome: "done", found: nothing }),
     findRow: async () => ({ outcome: "done", found: null }),
     deleteRow: async () => ({ outcome: "done", found: null }),
     ...given,

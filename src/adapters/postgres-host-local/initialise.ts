@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { chownSync, existsSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { runOk, type Command } from "../../kit/exec.ts";
 import { programEnvironment, type Confinement } from "../../postgres/confinement.ts";
+import { statementSettings } from "../../postgres/statements.ts";
 import { confined, placesOf, type Places } from "./confinement.ts";
 import { ensureFolder, ensureSecret, instanceFiles, writeWhole } from "./instance-files.ts";
 import { pgHbaConf, postgresqlConf, superuser, type ServerSettings } from "./settings.ts";
@@ -64,17 +65,26 @@ export function isInitialised(dir: string): boolean {
 export function configure(
   confinement: Confinement,
   dir: string,
-  settings: Omit<ServerSettings, "socketFolder"> & { socketDir: string },
+  settings: Omit<ServerSettings, "socketFolder" | "countsStatements"> & { socketDir: string },
 ): void {
   const { config } = instanceFiles(dir);
   const uid = confinement.uid ?? process.getuid?.() ?? 0;
   ensureFolder(config, 0o755);
   const socketFolder = placesOf(confinement, dir, settings.socketDir).sockets;
-  writeWhole(join(config, "postgresql.conf"), postgresqlConf({ ...settings, socketFolder }), 0o644);
+  writeWhole(
+    join(config, "postgresql.conf"),
+    postgresqlConf({ ...settings, socketFolder, countsStatements: hasStatements(confinement) }),
+    0o644,
+  );
   writeWhole(join(config, "pg_hba.conf"), pgHbaConf(settings), 0o644);
   // initdb looks up the name of its user (getpwuid), but the machine has no user for a project's uid.
   writeWhole(join(config, "passwd"), `postgres:x:${uid}:${uid}::/berth:/bin/false\n`, 0o644);
   writeWhole(join(config, "group"), `postgres:x:${uid}:\n`, 0o644);
+}
+
+/** Some systems package the library apart from the server. */
+function hasStatements({ binDir }: Confinement): boolean {
+  return existsSync(join(dirname(binDir), "lib", `${statementSettings.shared_preload_libraries}.so`));
 }
 
 /** Throws, with a message for the operator, if another major version of PostgreSQL created the data. */

@@ -19,6 +19,7 @@ import { applyProject, projectWork, type ProjectServer } from "../../postgres/pr
 import { readingMemoryBytes } from "../../postgres/reader-role.ts";
 import { grantsVersion, isRoleIntact } from "../../postgres/role.ts";
 import { scramVerifier } from "../../postgres/scram.ts";
+import { limitStatementTexts } from "../../postgres/statements.ts";
 import { readVersion, versionSeenByRole } from "../../postgres/version.ts";
 import type { ControlGroups } from "./control-groups.ts";
 import { withFolderLock } from "./folder-lock.ts";
@@ -168,6 +169,7 @@ async function observe(options: LocalPostgresHostOptions, spec: DatabaseSpec): P
     const usage = await measureDatabases(client, { database: spec.database_name, owner: null });
     if (usage === undefined) return { state: "stopped" };
     const { size_bytes, connections, compacting } = usage;
+    await limitStatementTexts(client);
     const intact = await isIntact(client, instance, spec);
     const endpoint = endpointOf(instance, await readVersion(client));
     return { state: "running", endpoint, size_bytes, connections, compacting, intact };

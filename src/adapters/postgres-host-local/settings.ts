@@ -1,3 +1,5 @@
+import { statementSettings } from "../../postgres/statements.ts";
+
 /** The superuser's role. It can log in only over the Unix socket, with the secret in the instance's folder. */
 export const superuser = "berth";
 
@@ -6,6 +8,8 @@ export interface ServerSettings {
   readonly port: number | null;
   readonly socketFolder: string;
   readonly socketMode: "private" | "shared";
+  /** Whether the library that counts statements is installed. */
+  readonly countsStatements: boolean;
   readonly overrides: Readonly<Record<string, string>>;
   /** See `LocalServerOptions`. */
   readonly isRecovered: boolean;
@@ -25,6 +29,7 @@ export function postgresqlConf(settings: ServerSettings): string {
     unix_socket_directories: settings.socketFolder,
     unix_socket_permissions: settings.socketMode === "shared" ? "0777" : "0700",
     ...everyServer,
+    ...(settings.countsStatements ? statementSettings : {}),
     ...settings.overrides,
   };
   return `${Object.entries(values)

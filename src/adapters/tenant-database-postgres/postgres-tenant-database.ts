@@ -5,9 +5,10 @@ import { findTable, kindOf, visible } from "./catalogue.ts";
 import { presentCell } from "./cells.ts";
 import { readRows } from "./read-rows.ts";
 import { inSession, type LimitedResult, type Session, type SessionOptions } from "./session.ts";
+import { endConnection, listConnections, listExtensions } from "./server-views.ts";
 import { createSlots } from "./slots.ts";
 import { refuseStatement } from "./unable.ts";
-import { deleteRow, findRow, insertRow } from "./write-rows.ts";
+import { deleteRow, findRow, insertRow, updateRow } from "./write-rows.ts";
 
 export interface PostgresTenantDatabaseOptions {
   /** How many calls may read one database at the same time; they share the role's connections with the application. */
@@ -37,9 +38,17 @@ export function createPostgresTenantDatabase(options: PostgresTenantDatabaseOpti
       ),
     query: (login, statement) =>
       inSession(session, { login, mode: "READ ONLY", search_path: "public" }, (open) => runQuery(open, statement)),
+    listConnections: (login) => inSession(session, { login, mode: "READ ONLY" }, listConnections),
+    endConnection: (login, processId) =>
+      inSession(session, { login, mode: "READ ONLY" }, (open) => endConnection(open, processId)),
+    listExtensions: (login) => inSession(session, { login, mode: "READ ONLY" }, listExtensions),
     insertRow: (login, name, values) =>
       inSession(session, { login, mode: "READ WRITE" }, async (open) =>
         insertRow(open, await findTable(open, name), values),
+      ),
+    updateRow: (login, name, change) =>
+      inSession(session, { login, mode: "READ WRITE" }, async (open) =>
+        updateRow(open, await findTable(open, name), change),
       ),
     findRow: (login, name, key) =>
       inSession(session, { login, mode: "READ ONLY" }, async (open) => findRow(open, await findTable(open, name), key)),

@@ -16,7 +16,7 @@ const mostPageBytes = 2 * 1024 * 1024;
 export async function readRows(session: Session, table: Table, query: RowsQuery): Promise<RowsPage> {
   if (query.sort !== undefined && columnOf(table, query.sort) === undefined)
     throw new Stopped({ outcome: "invalid", field: "sort", problem: "is not a column of the table" });
-  const { rows, more, isWhole } = await readPage(session, table, query);
+  const { rows, versions, more, isWhole } = await readPage(session, table, query);
   const seen = query.offset + rows.length;
   const isLast = !more && (rows.length > 0 || query.offset === 0);
   const count = isLast
@@ -33,6 +33,7 @@ export async function readRows(session: Session, table: Table, query: RowsQuery)
     primary_key: primary?.columns ?? null,
     keys: table.keys.map((key) => key.columns),
     rows,
+    versions,
     more,
     ...count,
   };
@@ -43,6 +44,7 @@ const notCounted = { total: null, estimated: true };
 /** Reads one row more than requested, to see whether there are more; stops at 2 MiB. */
 async function readPage(session: Session, table: Table, query: RowsQuery) {
   const rows: ShownRow[] = [];
+  const versions: (string | null)[] = [];
   let bytes = 0;
   let more = false;
   const take = (texts: readonly (string | null)[]) => {
@@ -51,12 +53,13 @@ async function readPage(session: Session, table: Table, query: RowsQuery) {
       return rows.length === query.limit;
     }
     rows.push(presentRow(table.columns, texts));
+    versions.push(texts[table.columns.length] ?? null);
     bytes += texts.reduce((sum, text) => sum + (text?.length ?? 0), 0);
     return true;
   };
   const { text, values } = pageStatement(table, query);
   const isWhole = await session.each(text, values, take).catch((error: unknown) => refuseOrder(error, query));
-  return { rows, more, isWhole };
+  return { rows, versions, more, isWhole };
 }
 
 // 42883: the type has no ordering operator, such as json, xml and point.
@@ -70,10 +73,16 @@ function refuseOrder(error: unknown, { sort }: RowsQuery): never {
 /** Formats only the rows of the page, not all that are sorted or skipped. */
 function pageStatement(table: Table, query: RowsQuery): { text: string; values: string[] } {
   const { from, values } = fromWhere(table, query.q);
-  const shown = table.columns.map((column) => cellExpression("page", column)).join(", ");
-  const inner = table.columns.map((column) => `t.${name(column.name)}`).join(", ");
+  const [shownVersion, version] = isVersioned(table) ? ["page.xmin::pg_catalog.text", "t.xmin"] : ["NULL", "NULL"];
+  const shown = [...table.columns.map((column) => cellExpression("page", column)), shownVersion].join(", ");
+  const inner = [...table.columns.map((column) => `t.${name(column.name)}`), version].join(", ");
   const bounds = `LIMIT ${query.limit + 1} OFFSET ${query.offset}`;
   return { text: `SELECT ${shown} FROM (SELECT ${inner} ${from} ${orderBy(table, query)} ${bounds}) AS page`, values };
+}
+
+/** The transaction that wrote a row is its version: a row that another one has changed since then has another. */
+export function isVersioned({ kind }: Table): boolean {
+  return kind === "table" || kind === "partitioned_table" || kind === "partition";
 }
 
 /** Sorts by the chosen column, then by a key, so that pages neither repeat nor miss rows. */

@@ -61,6 +61,12 @@ export async function testTenant(
     login,
     ended,
     sql: async (text) => (await client.query<Record<string, unknown>>(text)).rows ?? [],
+    async sleep() {
+      const sleeper = new pg.Client(own);
+      sleeper.on("error", () => {});
+      await sleeper.connect();
+      await sleeper.query("SELECT pg_sleep(60)").finally(() => sleeper.end().catch(() => {}));
+    },
     async close() {
       await client.end();
       await asSuperuser(server, [`DROP DATABASE ${spec.database_name} WITH (FORCE)`, `DROP ROLE ${spec.role_name}`]);

@@ -5,18 +5,20 @@ import { Stopped } from "./unable.ts";
 
 /** A column and its new value in PostgreSQL's text format for the type. */
 export interface Written {
+  /** The part of the request that it comes from. */
+  readonly field: "values" | "key";
   readonly column: Column;
   readonly text: string | null;
 }
 
 /** Converts JSON values to texts to bind. Throws `Stopped` (invalid) at the first column or value that is not valid. */
-export function writtenValues(table: Table, given: JsonObject, field: "values" | "key"): Written[] {
+export function writtenValues(table: Table, given: JsonObject, field: Written["field"]): Written[] {
   return Object.entries(given).map(([name, value]) => {
     const column = columnOf(table, name);
     if (column === undefined) return refuse(`${field}.${name}`, "is not a column of the table");
     const written = textOf(column, value);
     if ("problem" in written) return refuse(`${field}.${name}`, written.problem);
-    return { column, text: written.text };
+    return { field, column, text: written.text };
   });
 }
 

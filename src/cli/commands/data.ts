@@ -19,6 +19,7 @@ export function addData(program: Command, ctx: CliContext): void {
   addTables(data, ctx);
   addShow(data, ctx);
   addInsert(data, ctx);
+  addUpdate(data, ctx);
   addDelete(data, ctx);
 }
 
@@ -130,15 +131,41 @@ function addInsert(data: Command, ctx: CliContext): void {
       const params = { slug: await currentProject(ctx), ...parseTable(name) };
       const client = await ctx.client();
       const added = await client.call("data.insert", { params, body: { values }, signal: ctx.signal });
-      ctx.output.result(added, (paint) => {
-        const row = added.row as Record<string, unknown>;
-        return table(
-          paint,
-          ["COLUMN", "VALUE"],
-          Object.entries(row).map(([column, value]) => [oneLine(column), cellText(paint, value)]),
-          "Added.",
-        );
-      });
+      ctx.output.result(added, (paint) => storedRow(paint, added.row, "Added."));
+    });
+}
+
+function storedRow(paint: Paint, row: unknown, empty: string): string {
+  const cells = Object.entries(row as Record<string, unknown>);
+  return table(
+    paint,
+    ["COLUMN", "VALUE"],
+    cells.map(([column, value]) => [oneLine(column), cellText(paint, value)]),
+    empty,
+  );
+}
+
+function addUpdate(data: Command, ctx: CliContext): void {
+  addCommand(data, {
+    usage: "update <table> [pairs...]",
+    summary: "Change columns of the one row that a key identifies (owners only)",
+    examples: [
+      "berth data update public.users name=Ada --key '{\"id\":7}'",
+      `berth data update events --key '{"id":7}' --values '{"note":null}' --yes`,
+    ],
+  })
+    .requiredOption("--key <json>", "the key's columns and values as JSON; @file, or - for stdin")
+    .option("--values <json>", "the new values as JSON; @file, or - for stdin")
+    .option("-y, --yes", "don't ask")
+    .action(async (name: string, pairs: string[], options: ChangeOptions & { key: string; values?: string }) => {
+      const key = await readObject(ctx, [], options.key);
+      const values = await readObject(ctx, pairs, options.values);
+      const slug = await currentProject(ctx);
+      const client = await ctx.client();
+      await confirm(ctx, `This changes one row of ${oneLine(name)} in ${slug}.`, { name: slug, yes: options.yes });
+      const params = { slug, ...parseTable(name) };
+      const changed = await client.call("data.update", { params, body: { key, values }, signal: ctx.signal });
+      ctx.output.result(changed, (paint) => storedRow(paint, changed.row, "Changed."));
     });
 }
 

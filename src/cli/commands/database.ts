@@ -13,6 +13,7 @@ import { addBranches, branchOption } from "./branches.ts";
 import { cellText } from "./data.ts";
 import { addFiles } from "./database-files.ts";
 import { addSessions } from "./database-session.ts";
+import { addViews } from "./database-views.ts";
 
 /** Adds `berth db`: the project's PostgreSQL database. */
 export function addDatabase(program: Command, ctx: CliContext): void {
@@ -38,6 +39,7 @@ export function addDatabase(program: Command, ctx: CliContext): void {
   }).option("--start-empty", "replace a database whose data is missing from the platform's data folder");
   addBranches(database, ctx);
   addQuery(database, ctx);
+  addViews(database, ctx);
   addSessions(database, ctx);
   addFiles(database, ctx);
 }

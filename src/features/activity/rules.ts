@@ -208,6 +208,8 @@ const sentences: Readonly<Record<string, (row: Telling) => string>> = {
   "domain.lost": ({ target }) => `The DNS records of ${target} no longer point here`,
   "domain.moved_away": ({ target }) => `${target} moved to another organization, which proved that it owns the domain`,
   "data.inserted": ({ target }) => `Row added to ${target}`,
+  "data.updated": ({ target, detail }) => `Row of ${target} changed: ${listed(detail["columns"])}`,
+  "data.connection_ended": ({ target }) => `Connection ${target} to the database ended`,
   "data.deleted": ({ target }) => `Row deleted from ${target}`,
   "token.created": ({ detail }) => `Token${named(detail)} created`,
   "token.connected": ({ detail }) => `Program${named(detail)} connected`,

@@ -70,6 +70,15 @@ const words: { readonly [N in AskedFor]: Words } = {
     order: ({ target }) => `Delete the cron job ${target}`,
     effect: () => "The job and the list of its runs are deleted.",
   },
+  "data.end_connection": {
+    order: ({ target }) => `End the connection ${target} to the database`,
+    effect: () => "What it has not committed is rolled back. The application may connect again at once.",
+  },
+  "data.update": {
+    order: ({ target }) => `Change a row of the table ${target}`,
+    effect: () => "The one row that the key below names gets the values below in the live database.",
+    touches: ["backup"],
+  },
   "data.delete": {
     order: ({ target }) => `Delete a row of the table ${target}`,
     effect: () => "The one row that the key below names is deleted from the live database.",

@@ -138,6 +138,14 @@ describe("the table browser on a project's own instance", { skip: missingPart },
     });
     assert.equal(again.status, 409);
     assert.equal(again.body["code"], "conflict");
+    const change = (values: unknown, version?: string) =>
+      api.call("PATCH", path("/public/notes/rows"), {
+        token: org.owner,
+        body: { key: { id: 500 }, values, ...(version === undefined ? {} : { version }) },
+      });
+    const changed = await change({ body: "planted again" });
+    assert.deepEqual([changed.status, changed.body], [200, { row: { id: 500, body: "planted again" }, cut: [] }]);
+    assert.equal((await change({ body: "too late" }, "1")).body["code"], "conflict");
     const remove = () =>
       api.call("DELETE", path("/public/notes/rows"), { token: org.owner, body: { key: { id: 500 } } });
     assert.equal((await remove()).status, 204);
@@ -151,6 +159,7 @@ describe("the table browser on a project's own instance", { skip: missingPart },
       rows.map(({ action, target }) => [action, target]),
       [
         ["data.inserted", "public.notes"],
+        ["data.updated", "public.notes"],
         ["data.deleted", "public.notes"],
       ],
     );
@@ -164,7 +173,16 @@ describe("the table browser on a project's own instance", { skip: missingPart },
       (await api.call("DELETE", path("/public/notes/rows"), { token: org.member, body: { key: { id: 1 } } })).status,
       403,
     );
+    const change = { key: { id: 1 }, values: { body: "changed" } };
+    assert.equal(
+      (await api.call("PATCH", path("/public/notes/rows"), { token: org.member, body: change })).status,
+      403,
+    );
     const agent = await testToken(api.database.db, org.id, { role: "owner", approval_mode: true });
+    assert.equal(
+      (await api.call("PATCH", path("/public/notes/rows"), { token: agent.text, body: change })).status,
+      403,
+    );
     assert.equal(
       (await api.call("DELETE", path("/public/notes/rows"), { token: agent.text, body: { key: { id: 1 } } })).status,
       403,

@@ -1,5 +1,6 @@
+import type { RouteName } from "../../contract/routes.ts";
 import { DatabaseWorkFailed } from "../../ports/postgres-host.ts";
-import type { TenantLogin } from "../../ports/tenant-database.ts";
+import type { JsonObject, TenantLogin } from "../../ports/tenant-database.ts";
 import type { Context, Handlers } from "../context.ts";
 import { hasDatabase } from "../backups/backups.ts";
 import { requireRoomInDatabase } from "../disk/disk.ts";
@@ -43,6 +44,7 @@ export const data: Handlers<"data"> = {
           primary_key: found.primary_key && [...found.primary_key],
           keys: found.keys.map((key) => [...key]),
           rows: found.rows.map(({ row }) => row),
+          versions: [...found.versions],
           cut: cutCells(found.rows),
           total: found.total,
           estimated: found.estimated,
@@ -75,11 +77,54 @@ export const data: Handlers<"data"> = {
     };
   },
 
+  async connections(ctx, { query }) {
+    const login = await enter(ctx, query);
+    const list = () => ctx.platform.ports.tenantDatabase.listConnections(login);
+    return {
+      outcome: async () => {
+        const { connections, limit, more } = foundIn(ctx, await list(), "read");
+        return { connections: connections.map((each) => ({ ...each })), limit, more };
+      },
+    };
+  },
+
+  async end_connection(ctx, { params, query }) {
+    const login = await enter(ctx, query);
+    const pid = Number(params.pid);
+    ctx.note({ target: params.pid });
+    return {
+      changesLate: true,
+      async outcome() {
+        foundIn(ctx, await ctx.platform.ports.tenantDatabase.endConnection(login, pid), "write");
+        return undefined;
+      },
+    };
+  },
+
+  async statements(ctx, { query }) {
+    const { spec, database = spec.database_name } = await enter(ctx, query);
+    const { postgresHost } = ctx.platform.ports;
+    return {
+      async outcome() {
+        const found = await postgresHost.statements(spec, { database, sort: query.sort });
+        return { collected: found !== null, statements: (found ?? []).map((each) => ({ ...each })) };
+      },
+    };
+  },
+
+  async extensions(ctx, { query }) {
+    const login = await enter(ctx, query);
+    const list = () => ctx.platform.ports.tenantDatabase.listExtensions(login);
+    return {
+      outcome: async () => ({ extensions: foundIn(ctx, await list(), "read").map((each) => ({ ...each })) }),
+    };
+  },
+
   async insert(ctx, { params, body }) {
     const login = await enter(ctx);
     await requireRoomInDatabase(ctx);
     const { schema, table } = params;
-    const values = body.values as Readonly<Record<string, unknown>>;
+    const values = body.values as JsonObject;
     ctx.note({ target: `${schema}.${table}`, detail: { columns: Object.keys(values) } });
     return {
       changesLate: true,
@@ -91,11 +136,31 @@ export const data: Handlers<"data"> = {
     };
   },
 
+  async update(ctx, { params, body }) {
+    const login = await enter(ctx);
+    await requireRoomInDatabase(ctx);
+    const { schema, table } = params;
+    const { tenantDatabase } = ctx.platform.ports;
+    const { key, values } = body as { key: JsonObject; values: JsonObject };
+    ctx.note({ target: `${schema}.${table}`, detail: { columns: Object.keys(values) } });
+    return {
+      changesLate: true,
+      async look() {
+        foundIn(ctx, await tenantDatabase.findRow(login, { schema, table }, key), "read");
+      },
+      async outcome() {
+        const change = { key, values, version: body.version };
+        const { row, cut } = foundIn(ctx, await tenantDatabase.updateRow(login, { schema, table }, change), "write");
+        return { row, cut: [...cut] };
+      },
+    };
+  },
+
   async delete(ctx, { params, body }) {
     const login = await enter(ctx);
     const { schema, table } = params;
     const { tenantDatabase } = ctx.platform.ports;
-    const key = body.key as Readonly<Record<string, unknown>>;
+    const key = body.key as JsonObject;
     ctx.note({ target: `${schema}.${table}`, detail: { columns: Object.keys(key) } });
     return {
       changesLate: true,
@@ -110,12 +175,9 @@ export const data: Handlers<"data"> = {
   },
 };
 
-type DataContext =
-  | Context<"data.tables">
-  | Context<"data.rows">
-  | Context<"data.query">
-  | Context<"data.insert">
-  | Context<"data.delete">;
+type DataContext = {
+  [N in Extract<RouteName, `data.${string}`>]: Context<N>;
+}[Extract<RouteName, `data.${string}`>];
 
 interface Chosen {
   readonly database?: string | undefined;

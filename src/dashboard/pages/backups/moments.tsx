@@ -40,7 +40,7 @@ export function Moments({ slug }: { readonly slug: string }) {
               </Fact>
               <Fact label="Stored">{bytes(data.stored_bytes)}</Fact>
             </dl>
-            {data.windows.length > 0 && <Line slug={slug} archive={data} onPick={setAt} />}
+            {data.windows.length > 0 && <MomentLine slug={slug} archive={data} onPick={setAt} />}
             {data.reason !== null && <p className="text-sm text-muted">{data.reason}</p>}
             {data.gaps.map(({ from, to, reason }) => (
               <p key={from} className="text-sm text-muted">
@@ -94,7 +94,8 @@ interface LineProps {
   readonly onPick: (at: string) => void;
 }
 
-function Line({ slug, archive: { windows }, onPick }: LineProps) {
+/** The time that can be restored, with the deployments as marks; a mark picks the moment before it. */
+export function MomentLine({ slug, archive: { windows }, onPick }: LineProps) {
   const deployments = useCall("deployments.list", { params: { slug } });
   const from = Date.parse(windows[0]?.from ?? "");
   const length = Math.max(1, Date.parse(windows.at(-1)?.to ?? "") - from);

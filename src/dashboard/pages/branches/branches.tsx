@@ -3,6 +3,7 @@ import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
 import { bytes } from "../../data/format.ts";
+import { useWhyNot } from "../../data/me.ts";
 import { textOf } from "../../data/text-of.ts";
 import { ActionDialog, ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Button } from "../../ui/button.tsx";
@@ -12,6 +13,7 @@ import { Section } from "../../ui/page.tsx";
 import { State, Tag } from "../../ui/status.tsx";
 import { timeColumn, type Column } from "../../ui/table.tsx";
 import { Mono } from "../../ui/text.tsx";
+import { MomentLine } from "../backups/moments.tsx";
 
 type Branch = Answer<"branches.list">["branches"][number];
 
@@ -19,7 +21,8 @@ type Branch = Answer<"branches.list">["branches"][number];
 export function Branches({ slug }: { readonly slug: string }) {
   const branches = useCall("branches.list", { params: { slug } }, { pollMs: refreshMs });
   const [deleted, setDeleted] = useState<string>();
-  const [isCreating, setCreating] = useState(false);
+  /** The moment that the new branch shows; empty: now. */
+  const [created, setCreated] = useState<string>();
   return (
     <Section
       title="Branches"
@@ -38,11 +41,12 @@ export function Branches({ slug }: { readonly slug: string }) {
         }
       />
       <div>
-        <Button icon={<GitBranch size={15} />} row="branches.create" onClick={() => setCreating(true)}>
+        <Button icon={<GitBranch size={15} />} row="branches.create" onClick={() => setCreated("")}>
           New branch
         </Button>
       </div>
-      {isCreating && <Create slug={slug} onClose={() => setCreating(false)} />}
+      <Window slug={slug} onPick={setCreated} />
+      {created !== undefined && <Create slug={slug} at={created} onClose={() => setCreated(undefined)} />}
       {deleted !== undefined && (
         <ConfirmAction
           row="branches.delete"
@@ -105,7 +109,31 @@ function noteOf({ status, failure, copy_bytes, expected_seconds }: Branch): stri
   return `${bytes(copy_bytes)} to copy, about ${expected_seconds ?? 0} s`;
 }
 
-function Create({ slug, onClose }: { readonly slug: string; readonly onClose: () => void }) {
+interface WindowProps {
+  readonly slug: string;
+  readonly onPick: (at: string) => void;
+}
+
+/** The moments that a branch can show. Shows nothing where none are kept. */
+function Window({ slug, onPick }: WindowProps) {
+  const refused = [useWhyNot("backups.archive"), useWhyNot("branches.create")].some((why) => why !== undefined);
+  const archive = useCall("backups.archive", { params: { slug } }, { enabled: !refused });
+  if (archive.data === undefined || archive.data.windows.length === 0) return null;
+  return (
+    <div>
+      <p className="text-xs text-faint">Or as it was before a deployment, which is a mark on the line:</p>
+      <MomentLine slug={slug} archive={archive.data} onPick={onPick} />
+    </div>
+  );
+}
+
+interface CreateProps {
+  readonly slug: string;
+  readonly at: string;
+  readonly onClose: () => void;
+}
+
+function Create({ slug, at, onClose }: CreateProps) {
   return (
     <ActionDialog
       row="branches.create"
@@ -118,9 +146,10 @@ function Create({ slug, onClose }: { readonly slug: string; readonly onClose: ()
       <TextField
         name="at"
         label="Moment (UTC)"
-        hint="Empty: now. Backups shows which moments there are."
+        hint="Empty: now. The line below the branches shows which moments there are."
         type="datetime-local"
-        step={1}
+        step={0.001}
+        defaultValue={at.replace("Z", "")}
       />
       <NumberField
         name="ttl_minutes"

@@ -1,17 +1,30 @@
+import { Pencil } from "lucide-react";
+import { useState } from "react";
 import { visible } from "../../data/format.ts";
 import { CopyButton } from "../../ui/copy.tsx";
+import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
+import { CellEditor, type CellPlace } from "./cell-editor.tsx";
 
 export interface Cell {
   readonly name: string;
   readonly type: string;
   readonly value: unknown;
   readonly isCut: boolean;
+  /** Where it can be changed; a result of a query has no place. */
+  readonly editable?: { readonly slug: string; readonly cell: CellPlace } | undefined;
 }
 
 /** Shows a cell's value, at most its first 4 KiB. */
 export function CellDialog({ cell, onClose }: { readonly cell: Cell; readonly onClose: () => void }) {
-  const { value } = cell;
+  const { value, editable } = cell;
+  const [isEdited, setEdited] = useState(false);
+  if (isEdited && editable !== undefined)
+    return (
+      <Dialog title={cell.name} onClose={onClose} shape="wide">
+        <CellEditor {...editable} onClose={onClose} />
+      </Dialog>
+    );
   const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
   return (
     <Dialog title={cell.name} onClose={onClose} shape="wide">
@@ -28,6 +41,13 @@ export function CellDialog({ cell, onClose }: { readonly cell: Cell; readonly on
       >
         {value === null ? <i className="text-faint">null</i> : visible(text)}
       </pre>
+      {editable !== undefined && (
+        <div className="mt-3 flex justify-end">
+          <Button icon={<Pencil size={14} />} row="data.update" onClick={() => setEdited(true)}>
+            Change
+          </Button>
+        </div>
+      )}
     </Dialog>
   );
 }

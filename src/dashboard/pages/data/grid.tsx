@@ -1,13 +1,17 @@
 import { ArrowDown, ArrowUp, KeyRound } from "lucide-react";
+import { useRef, useState } from "react";
 import { visible } from "../../data/format.ts";
 import { RemoveButton } from "../../ui/button.tsx";
+import { useWhyNot } from "../../data/me.ts";
 import { moveInRows } from "../../data/move-in-rows.ts";
 import type { Cell } from "./cell-dialog.tsx";
+import { CellEditor, isEditable, type CellPlace } from "./cell-editor.tsx";
 import { keyOf } from "./row-key.ts";
 import type { Row, TablePageRows, TableSearch } from "./table-rows.ts";
 import { isLong, isNumber, Value } from "./value.tsx";
 
 interface GridProps {
+  readonly slug: string;
   readonly page: TablePageRows;
   readonly search: TableSearch;
   readonly onSearch: (search: TableSearch) => void;
@@ -15,11 +19,30 @@ interface GridProps {
   readonly onDelete: (row: Row) => void;
 }
 
-/** A table's rows below a header that stays visible. Arrow keys move between cells, Enter opens one. */
-export function Grid({ page, search, onSearch, onCell, onDelete }: GridProps) {
+/**
+ * A table's rows below a header that stays visible. Arrow keys move between cells, Enter opens one: in place if it can be changed there, or
+ * else its value in a dialog.
+ */
+export function Grid({ slug, page, search, onSearch, onCell, onDelete }: GridProps) {
   const sortBy = (name: string) => {
     const isDown = search.sort === name && search.dir === undefined;
     onSearch({ ...(search.q === undefined ? {} : { q: search.q }), sort: name, ...(isDown ? { dir: "desc" } : {}) });
+  };
+  const mayChange = useWhyNot("data.update") === undefined;
+  const [edited, setEdited] = useState<CellPlace>();
+  const opener = useRef<HTMLElement>(null);
+  const open = (cell: CellPlace, from: HTMLElement) => {
+    const { name, type } = cell.column;
+    const value = (page.rows[cell.index] as Row)[name];
+    opener.current = from;
+    const can = isEditable(cell);
+    if (mayChange && can && fitsInPlace(value)) return setEdited(cell);
+    const isCut = page.cut.some((cut) => cut.row === cell.index && cut.columns.includes(name));
+    return onCell({ name, type, value, isCut, editable: can ? { slug, cell } : undefined });
+  };
+  const leave = () => {
+    setEdited(undefined);
+    opener.current?.focus();
   };
   return (
     // No `overflow: hidden` at the round corners: the browser would mask all rows for every frame of scrolling.
@@ -74,26 +97,30 @@ export function Grid({ page, search, onSearch, onCell, onDelete }: GridProps) {
                     number={(search.offset ?? 0) + index + 1}
                     onDelete={keyOf(page, row) === undefined ? undefined : () => onDelete(row)}
                   />
-                  {page.columns.map(({ name, type }) => (
+                  {page.columns.map(({ name, type }, place) => (
                     <td
                       key={name}
-                      className="h-9 max-w-96 border-r border-b border-line p-0 group-hover:bg-panel last:border-r-0"
+                      className="relative h-9 max-w-96 border-r border-b border-line p-0 group-hover:bg-panel last:border-r-0"
                     >
                       <button
                         type="button"
-                        tabIndex={index === 0 && name === page.columns[0]?.name ? 0 : -1}
-                        onClick={() =>
-                          onCell({
-                            name,
-                            type,
-                            value: row[name],
-                            isCut: page.cut.some((cut) => cut.row === index && cut.columns.includes(name)),
-                          })
+                        tabIndex={index === 0 && place === 0 ? 0 : -1}
+                        onClick={({ currentTarget }) =>
+                          open({ page, index, column: page.columns[place] as Column }, currentTarget)
                         }
                         className={`block h-full w-full px-3 ${isLong(row[name]) ? "truncate" : "whitespace-nowrap"} text-left font-mono text-[12.5px] focus-visible:outline-offset-[-2px] ${isNumber.test(type) ? "text-right" : ""}`}
                       >
                         <Value value={row[name]} />
                       </button>
+                      {edited?.index === index && edited.column.name === name && (
+                        <div
+                          role="group"
+                          aria-label={`Change ${visible(name)}`}
+                          className="absolute top-0 left-0 z-10 w-80 max-w-[80vw] rounded-md border border-accent bg-raised p-3 whitespace-normal shadow-float"
+                        >
+                          <CellEditor slug={slug} cell={edited} onClose={leave} />
+                        </div>
+                      )}
                     </td>
                   ))}
                 </tr>
@@ -109,6 +136,14 @@ export function Grid({ page, search, onSearch, onCell, onDelete }: GridProps) {
       </div>
     </div>
   );
+}
+
+type Column = TablePageRows["columns"][number];
+
+/** Objects and long or many-lined texts open in a dialog, where they are read first. */
+function fitsInPlace(value: unknown): boolean {
+  if (typeof value === "object" && value !== null) return false;
+  return typeof value !== "string" || (value.length <= 200 && !value.includes("\n"));
 }
 
 interface RowHeadProps {

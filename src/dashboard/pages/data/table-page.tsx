@@ -59,7 +59,7 @@ export function TablePage() {
       <View of={data}>
         {(page) => (
           <>
-            <Grid page={page} search={search} onSearch={set} onCell={setCell} onDelete={setDeleting} />
+            <Grid slug={slug} page={page} search={search} onSearch={set} onCell={setCell} onDelete={setDeleting} />
             <div className="flex items-center justify-between gap-3 text-sm text-muted">
               <span role="status">
                 {isAwaited

@@ -16,6 +16,10 @@ import { Ago, Fact, Prose } from "../../ui/text.tsx";
 import { Empty, View } from "../../ui/view.tsx";
 import { Branches } from "../branches/branches.tsx";
 import { QueryBox } from "../data/query-box.tsx";
+import { ConnectHelp } from "./connect-help.tsx";
+import { Connections } from "./connections.tsx";
+import { Extensions } from "./extensions.tsx";
+import { Statements } from "./statements.tsx";
 
 type TableRow = Answer<"data.tables">["tables"][number];
 
@@ -59,7 +63,11 @@ export function DatabasePage() {
               <>
                 <Tables slug={slug} />
                 <QueryBox slug={slug} />
+                <ConnectHelp slug={slug} />
+                <Connections slug={slug} />
+                <Statements slug={slug} />
                 <Branches slug={slug} />
+                <Extensions slug={slug} />
               </>
             )}
           </>

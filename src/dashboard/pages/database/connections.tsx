@@ -1,0 +1,102 @@
+import { useState } from "react";
+import type { Answer } from "../../../contract/client.ts";
+import { useCall } from "../../data/api.ts";
+import { plural, visible } from "../../data/format.ts";
+import { ActionDialog } from "../../ui/action-dialog.tsx";
+import { Button } from "../../ui/button.tsx";
+import { List } from "../../ui/list.tsx";
+import { Section } from "../../ui/page.tsx";
+import { Status, Tag, type Tone } from "../../ui/status.tsx";
+import { timeColumn, type Column } from "../../ui/table.tsx";
+import { Mono, Plain } from "../../ui/text.tsx";
+
+type Connection = Answer<"data.connections">["connections"][number];
+
+const refreshMs = 10_000;
+
+/** Lists what is connected to the database, and ends a connection of the application. */
+export function Connections({ slug }: { readonly slug: string }) {
+  const connections = useCall("data.connections", { params: { slug }, query: {} }, { pollMs: refreshMs });
+  const [ended, setEnded] = useState<number>();
+  const { data } = connections;
+  const lead =
+    data === undefined
+      ? undefined
+      : `${plural(data.connections.filter(({ kind }) => kind === "application").length, "connection")} of the application; it may have ${data.limit}.`;
+  return (
+    <Section title="Connections" lead={lead}>
+      <List
+        of={connections}
+        caption="Connections"
+        rows={(answer) => answer.connections}
+        columns={columnsFor(setEnded)}
+        keyOf={({ pid }) => String(pid)}
+        empty={<p className="text-sm text-muted">Nothing is connected.</p>}
+      />
+      {ended !== undefined && (
+        <ActionDialog
+          row="data.end_connection"
+          look="danger"
+          title={`End connection ${ended}`}
+          submit="End it"
+          input={() => ({ params: { slug, pid: String(ended) } })}
+          onClose={() => setEnded(undefined)}
+        >
+          <p className="text-sm text-muted">
+            What it has not committed is rolled back. The application may connect again at once.
+          </p>
+        </ActionDialog>
+      )}
+    </Section>
+  );
+}
+
+function columnsFor(onEnd: (pid: number) => void): readonly Column<Connection>[] {
+  return [
+    { head: "State", cell: (connection) => <Doing of={connection} /> },
+    {
+      head: "Application",
+      wide: true,
+      cell: ({ application, kind }) => (
+        <span className="flex items-center gap-2">
+          {application !== "" && <Plain>{application}</Plain>}
+          {kind !== "application" && <Tag>{kind}</Tag>}
+        </span>
+      ),
+    },
+    {
+      head: "Last statement",
+      grow: true,
+      cell: ({ query }) => query !== null && <Mono className="text-[12.5px]">{query.replace(/\s+/g, " ")}</Mono>,
+    },
+    timeColumn("Since", ({ since }) => since),
+    {
+      head: "",
+      end: true,
+      cell: ({ pid, kind }) =>
+        kind === "application" && (
+          <Button
+            look="quiet"
+            className="h-7"
+            row="data.end_connection"
+            aria-label={`End connection ${pid}`}
+            onClick={() => onEnd(pid)}
+          >
+            End
+          </Button>
+        ),
+    },
+  ];
+}
+
+function Doing({ of: { state, waits_for } }: { readonly of: Connection }) {
+  if (state === null) return <Status tone="off">Hidden</Status>;
+  if (state === "active" && waits_for?.startsWith("Lock") === true)
+    return <Status tone="warn">Waits for a lock</Status>;
+  return <Status tone={toneOf(state)}>{visible(state.slice(0, 1).toUpperCase() + state.slice(1))}</Status>;
+}
+
+function toneOf(state: string): Tone {
+  if (state === "active") return "busy";
+  return state.startsWith("idle in transaction") ? "warn" : "off";
+}
