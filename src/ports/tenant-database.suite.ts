@@ -86,6 +86,12 @@ export function tenantDatabaseSuite(make: () => Promise<TenantDatabaseFixture>):
         for (const at of [mine?.connected_at, mine?.since]) assert.match(at ?? "", /^\d{4}-.*\.\d{3}Z$/);
       });
 
+      it("tell the table browser's own connections from the application's", async () => {
+        const both = await Promise.all([connections(), connections(), connections()]);
+        const kinds = both.flatMap(({ connections: all }) => all.map(({ application, kind }) => [application, kind]));
+        for (const [application, kind] of kinds) assert.equal(kind === "platform", application === "berth browser");
+      });
+
       it("end a connection of the project's role, and no other", async () => {
         const { database, login } = ask.fixture;
         const sleeping = assert.rejects(ask.fixture.sleep(), { code: "57P01" });

@@ -16,7 +16,7 @@ export async function versionSeenByRole(superuser: ServerConnection, spec: Datab
 
 export async function readVersion(client: Pick<Client, "query">): Promise<string> {
   const { rows } = await client.query<{ version: string }>(
-    "SELECT split_part(current_setting('server_version'), ' ', 1) AS version",
+    "SELECT pg_catalog.split_part(pg_catalog.current_setting('server_version'), ' ', 1) AS version",
   );
   return rows[0]?.version ?? "unknown";
 }

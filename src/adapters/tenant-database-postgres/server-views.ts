@@ -1,5 +1,5 @@
 import type { Connections, Extension } from "../../ports/tenant-database.ts";
-import type { Session } from "./session.ts";
+import { applicationName, type Session } from "./session.ts";
 import { Stopped } from "./unable.ts";
 
 const mostConnections = 100;
@@ -9,7 +9,7 @@ const time = (column: string) => `pg_catalog.to_char(${column} AT TIME ZONE 'UTC
 
 // PostgreSQL hides what sessions of other roles do. On a server of several projects, only those of this database are listed.
 const connections = `SELECT pid, pg_catalog.left(application_name, 100) AS application, state,
-    CASE WHEN usename = current_user THEN 'application' WHEN pg_catalog.starts_with(usename, current_user || '_t') THEN 'person' ELSE 'platform' END AS kind,
+    CASE WHEN application_name = '${applicationName}' THEN 'platform' WHEN usename = current_user THEN 'application' WHEN pg_catalog.starts_with(usename, current_user || '_t') THEN 'person' ELSE 'platform' END AS kind,
     ${time("backend_start")} connected_at, ${time("state_change")} since, wait_event_type || ': ' || wait_event AS waits_for,
     CASE WHEN state IS NOT NULL THEN pg_catalog.left(query, ${queryLetters}) END AS query
   FROM pg_catalog.pg_stat_activity

@@ -225,6 +225,9 @@ function stop(error: Error, why: ReturnType<typeof whyNot>): never {
   throw new Stopped(why);
 }
 
+/** How the calls name themselves to the server. */
+export const applicationName = "berth browser";
+
 function clientConfig(login: TenantLogin, searchPath: string): pg.ClientConfig {
   return {
     host: login.host,
@@ -234,7 +237,7 @@ function clientConfig(login: TenantLogin, searchPath: string): pg.ClientConfig {
     password: login.spec.password,
     database: login.database ?? login.spec.database_name,
     connectionTimeoutMillis: connectTimeoutMs,
-    application_name: "berth browser",
+    application_name: applicationName,
     options: Object.entries({ ...settings, search_path: searchPath })
       .map(([name, value]) => `-c ${name}=${value}`)
       .join(" "),
