@@ -9,13 +9,13 @@ import { login, makeTestPlace, missingPart } from "../../src/adapters/postgres-h
 import { createDiskStorage } from "../../src/adapters/storage-disk/disk-storage.ts";
 import { runOk } from "../../src/kit/exec.ts";
 import { loginOf, newDatabaseSpec } from "../../src/ports/postgres-host.suite.ts";
-import type { DatabaseEndpoint, DatabaseSpec } from "../../src/ports/postgres-host.ts";
+import type { DatabaseEndpoint, DatabaseSpec, PostgresHost } from "../../src/ports/postgres-host.ts";
 import { checkArchive, packArchive, unpackArchive } from "../../src/features/backups/backups.ts";
-import { median, timeRow, type BenchRow, type BenchStep } from "./row.ts";
+import { benchSize, inTurns, medians, timed, timeRow, type BenchRow, type BenchStep } from "./row.ts";
 
 const zstd = "/usr/bin/zstd";
 const rounds = 5;
-const rowCount = 2_000_000;
+const rowCount = benchSize("rows", 2_000_000);
 const goal = 1.1;
 
 /** Returns what this machine lacks to measure backups; undefined if nothing. */
@@ -65,29 +65,21 @@ async function fill(endpoint: DatabaseEndpoint, spec: DatabaseSpec): Promise<voi
   await session.end();
 }
 
-async function measureDump(host: ReturnType<typeof createLocalPostgresHost>, bare: Bare): Promise<BenchRow> {
+async function measureDump(host: PostgresHost, bare: Bare): Promise<BenchRow> {
   const storage = createDiskStorage({ dir: bare.dir });
-  const [ours, theirs]: [number[], number[]] = [[], []];
-  for (let round = 0; round < rounds; round += 1) {
-    theirs.push(await timed(() => dumpBare(bare, join(bare.dir, "bare.zst"))));
-    ours.push(
-      await timed(() =>
-        host.dump(bare.spec, {
-          signal,
-          isCompressed: true,
-          consume: async (archive) =>
-            void (await packArchive(archive, { storage, key: "ours", signal, onBytes: () => {} })),
-        }),
-      ),
-    );
-  }
-  const times = { ours: median(ours), theirs: median(theirs), goal };
+  const consume = async (archive: Readable) =>
+    void (await packArchive(archive, { storage, key: "ours", signal, onBytes: () => {} }));
+  const measured = await inTurns(rounds, {
+    theirs: () => timed(() => dumpBare(bare, join(bare.dir, "bare.zst"))),
+    ours: () => timed(() => host.dump(bare.spec, { signal, isCompressed: true, consume })),
+  });
+  const times = { ...medians(measured), goal };
   const name = `backup of ${rowCount / 1_000_000} million rows, with counts and checksum`;
   return { ...timeRow(name, "pg_dump -Fc -Z0 | zstd -3", times), steps: await measureParts(host, bare) };
 }
 
 /** Measures each part alone; in a backup, counting runs beside the dump. */
-async function measureParts(host: ReturnType<typeof createLocalPostgresHost>, bare: Bare): Promise<BenchStep[]> {
+async function measureParts(host: PostgresHost, bare: Bare): Promise<BenchStep[]> {
   const drain = async (archive: Readable) => void (await finished(archive.resume()));
   const thrownAway = (isCompressed: boolean) => () => host.dump(bare.spec, { signal, isCompressed, consume: drain });
   const parts: readonly [string, () => Promise<unknown>, (() => Promise<unknown>) | null][] = [
@@ -101,28 +93,25 @@ async function measureParts(host: ReturnType<typeof createLocalPostgresHost>, ba
   return steps;
 }
 
-async function measureRestore(host: ReturnType<typeof createLocalPostgresHost>, bare: Bare): Promise<BenchRow> {
+async function measureRestore(host: PostgresHost, bare: Bare): Promise<BenchRow> {
   const file = { storage: createDiskStorage({ dir: bare.dir }), key: "ours", signal, onBytes: () => {} };
   const consume = async (archive: Readable) => void (made = await packArchive(archive, file));
   let made = { sha256: "" };
   await host.dump(bare.spec, { signal, consume, isCompressed: true });
   const ours = { ...file, sha256: made.sha256 };
-  const [times, theirTimes]: [number[], number[]] = [[], []];
-  for (let round = 0; round < rounds - 2; round += 1) {
-    theirTimes.push(await inFresh(host, bare.spec, (name) => restoreBare(bare, join(bare.dir, "bare.zst"), name)));
-    times.push(
-      await inFresh(host, bare.spec, async (name) => {
+  const measured = await inTurns(rounds - 2, {
+    theirs: () => inFresh(host, bare.spec, (name) => restoreBare(bare, join(bare.dir, "bare.zst"), name)),
+    ours: () =>
+      inFresh(host, bare.spec, async (name) => {
         await checkArchive(ours);
         await host.restore(bare.spec, name, { archive: await unpackArchive(ours), signal });
       }),
-    );
-  }
-  const both = { ours: median(times), theirs: median(theirTimes), goal: null };
-  return timeRow("restore, the file checked first", "zstd -d | pg_restore", both);
+  });
+  return timeRow("restore, the file checked first", "zstd -d | pg_restore", medians(measured));
 }
 
 async function inFresh(
-  host: ReturnType<typeof createLocalPostgresHost>,
+  host: PostgresHost,
   spec: DatabaseSpec,
   work: (name: string) => Promise<unknown>,
 ): Promise<number> {
@@ -132,12 +121,6 @@ async function inFresh(
   } finally {
     await host.dropDatabase(spec, "fresh");
   }
-}
-
-async function timed(work: () => Promise<unknown>): Promise<number> {
-  const from = performance.now();
-  await work();
-  return performance.now() - from;
 }
 
 // A shell's pipe is the reference; its text is fixed, and variable parts are passed as arguments.

@@ -3,30 +3,27 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createHaproxyEdge, type HaproxyEdge } from "../../src/adapters/edge-haproxy/haproxy-edge.ts";
 import { readHaproxyRecord } from "../../src/adapters/edge-haproxy/haproxy-process.ts";
-import { runOk, start } from "../../src/kit/exec.ts";
+import { start } from "../../src/kit/exec.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { runFolder } from "../../src/kit/run-folder.ts";
 import { until } from "../../src/kit/until.ts";
 import { makeCertificate } from "../../src/ports/edge-stage.suite.ts";
 import type { EdgeCertificate, Route } from "../../src/ports/edge.ts";
-import { accepts, answering, freePort, programPath, startNginx, stopOf, type Stop } from "./nginx.ts";
+import { freePort } from "../../test/support/free-port.ts";
+import { accepts, answering, lacks, load, programPath, startNginx, stopOf, type Stop } from "./nginx.ts";
 import { secondsOfTree } from "./processor-time.ts";
-import { benchSizes, costRow, median, rateRow, timeRow, type BenchRow } from "./row.ts";
+import { benchSizes, costRow, goalRow, median, rateRow, type BenchRow } from "./row.ts";
 
 // Compares HAProxy as Berth runs it with a bare nginx and a bare HAProxy that only route by host, in front of the same upstream.
 
 const rounds = 3;
 const seconds = 3;
-const connections = 64;
 const host = "127.0.0.1";
 const changes = 40;
 const sizes = benchSizes("hosts", [1, 1000, 10_000]);
 
 /** Returns what the machine lacks for `measureHaproxy`, as a sentence; undefined if nothing. */
-export function haproxyBenchLacks(): string | undefined {
-  const missing = ["haproxy", "nginx", "wrk"].filter((name) => programPath(name) === undefined);
-  return missing.length === 0 ? undefined : `HAProxy is not measured: ${missing.join(" and ")} not installed.`;
-}
+export const haproxyBenchLacks = () => lacks("HAProxy is", "haproxy", "nginx", "wrk");
 
 /**
  * Measures requests to 1, 1,000 and 10,000 hosts over kept connections, new connections and TLS, and how long a route's change takes with
@@ -54,15 +51,10 @@ interface Subject {
   readonly certificate: EdgeCertificate;
 }
 
-interface Ports {
-  readonly plain: number;
-  readonly tls: number;
-}
+type Ports = Readonly<Record<"plain" | "tls", number>>;
 
-interface Rival extends Ports {
-  /** The process; if it has children, they serve the requests. */
-  readonly pid: number;
-}
+/** Its process; if it has children, they serve the requests. */
+type Rival = Ports & { readonly pid: number };
 
 async function measureHosts(subject: Subject): Promise<BenchRow[]> {
   const { dir, hosts, upstream, certificate } = subject;
@@ -72,9 +64,7 @@ async function measureHosts(subject: Subject): Promise<BenchRow[]> {
   const haproxyBin = programPath("haproxy") as string;
   const stateDir = join(dir, `edge-${hosts}`);
   const edge = createHaproxyEdge({ haproxyBin, ...listens, stateDir, log: silentLog });
-  const [nginx, bare] = [await freePorts(), await freePorts()];
   const stops: Stop[] = [];
-  const run = async (stop: Promise<Stop>) => ({ pid: stops[stops.push(await stop) - 1]?.pid ?? 0 });
   try {
     await edge.applyCertificates({ version: 1, certificates: [certificate] });
     await edge.apply({ version: 1, routes: routesTo(upstream, hosts), challenge: null });
@@ -83,8 +73,8 @@ async function measureHosts(subject: Subject): Promise<BenchRow[]> {
     const ours = { plain: portOf(listen), tls: portOf(listen_tls), pid: identity.pid };
     const rivals = {
       ours,
-      "bare nginx": { ...nginx, ...(await run(startNginx(dir, `nginx-${hosts}`, nginxServers(subject, nginx)))) },
-      "bare HAProxy": { ...bare, ...(await run(startHaproxy(subject, bare))) },
+      "bare nginx": await startRival(stops, (ports) => startNginx(dir, `nginx-${hosts}`, nginxServers(subject, ports))),
+      "bare HAProxy": await startRival(stops, (ports) => startHaproxy(subject, ports)),
     };
     const rows: BenchRow[] = [];
     for (const way of ways) rows.push(...(await compare({ dir, hosts, rivals, way })));
@@ -107,12 +97,7 @@ interface Running {
 /** Compares Berth's edge with what shows where its time goes: the same without counting or with one thread, and nginx with more work. */
 async function compareVariants(subject: Subject, { ours, folder, stops }: Running): Promise<BenchRow[]> {
   const { dir, hosts } = subject;
-  const run = async (starting: (ports: Ports) => Promise<Stop>): Promise<Rival> => {
-    const ports = await freePorts();
-    const stop = await starting(ports);
-    stops.push(stop);
-    return { ...ports, pid: stop.pid };
-  };
+  const run = (starting: (ports: Ports) => Promise<Stop>) => startRival(stops, starting);
   const rivals = {
     ours,
     [sameFields]: await run((ports) =>
@@ -128,7 +113,6 @@ async function compareVariants(subject: Subject, { ours, folder, stops }: Runnin
 const withoutCounting = "the same without counting";
 const withOneThread = "the same with one thread";
 const bareWithOneThread = "a bare HAProxy with one thread";
-
 const sameFields = "an nginx that adds the same fields, without counting";
 
 function goalOf(who: string, hosts: number): number | null {
@@ -151,10 +135,10 @@ interface Comparison {
 /** Compares Berth's edge with each of the others: request rate, and CPU time of a request. */
 async function compare({ dir, hosts, rivals, way }: Comparison): Promise<BenchRow[]> {
   const name = `${hosts === 1 ? "1 host" : `${hosts} hosts`}, ${wayNames[way]}`;
-  const loads = new Map<string, Load[]>();
+  const loads = new Map<string, Awaited<ReturnType<typeof measureLoad>>[]>();
   for (let round = 0; round < rounds; round += 1) {
     for (const [who, rival] of Object.entries(rivals))
-      loads.set(who, [...(loads.get(who) ?? []), await load(dir, rival, way)]);
+      loads.set(who, [...(loads.get(who) ?? []), await measureLoad(dir, rival, way)]);
   }
   const rate = (who: string) => median((loads.get(who) ?? []).map((each) => each.perSecond));
   const cost = (who: string) => Math.min(...(loads.get(who) ?? []).map((each) => each.secondsEach));
@@ -168,25 +152,13 @@ async function compare({ dir, hosts, rivals, way }: Comparison): Promise<BenchRo
   });
 }
 
-interface Load {
-  readonly perSecond: number;
-  readonly secondsEach: number;
-}
-
-/** Returns wrk's counts; throws if any response was an error. */
-async function load(dir: string, { plain, tls, pid }: Rival, way: Way): Promise<Load> {
+async function measureLoad(dir: string, { plain, tls, pid }: Rival, way: Way) {
   // wrk sends the server's name (SNI) only when it is not an IP address.
   const url = way === "tls" ? `https://localhost:${tls}/` : `http://${host}:${plain}/`;
   const extra = way === "new" ? ["-H", "Connection: close"] : [];
-  const args = ["-t1", `-c${connections}`, `-d${seconds}s`, "-s", join(dir, "spread.lua"), ...extra, url];
   const before = secondsOfTree(pid);
-  const { stdout } = await runOk({ file: programPath("wrk") as string, args }, { timeoutMs: (seconds + 20) * 1000 });
-  if (/Non-2xx/.test(stdout)) throw new Error(`The load on ${url} met errors: ${stdout}`);
-  const requests = Number(/(\d+) requests in/.exec(stdout)?.[1]);
-  return {
-    perSecond: Number(/Requests\/sec:\s+([\d.]+)/.exec(stdout)?.[1]),
-    secondsEach: (secondsOfTree(pid) - before) / requests,
-  };
+  const { perSecond, requests } = await load(url, seconds, "-s", join(dir, "spread.lua"), ...extra);
+  return { perSecond, secondsEach: (secondsOfTree(pid) - before) / requests };
 }
 
 /** Measures `apply` of one changed route; once it resolves, new requests follow the route. */
@@ -200,11 +172,7 @@ async function measureChange(edge: HaproxyEdge, upstream: number, hosts: number)
     await edge.apply({ version: 2 + i, routes: next, challenge: null });
     if (i >= changes / 4) times.push(performance.now() - startedAtMs);
   }
-  return timeRow(`HAProxy edge, one of ${hosts} routes changes`, "the goal of 50 ms", {
-    ours: median(times),
-    theirs: 50,
-    goal: 1,
-  });
+  return goalRow(`HAProxy edge, one of ${hosts} routes changes`, median(times), { goal: 50, unit: "ms" });
 }
 
 function routesTo(port: number, hosts: number): Route[] {
@@ -267,15 +235,9 @@ ${backends.join("")}`,
   return startedHaproxy(file, plain);
 }
 
-interface Original {
-  readonly folder: string;
-  readonly ours: Rival;
-  readonly name: string;
-}
-
 /** Starts Berth's own configuration with a change, on other ports. */
 async function startChanged(
-  { folder, ours, name }: Original,
+  { folder, ours, name }: Pick<Running, "ours" | "folder"> & { readonly name: string },
   { plain, tls }: Ports,
   change: (text: string) => string,
 ): Promise<Stop> {
@@ -305,8 +267,11 @@ async function startedHaproxy(file: string, port: number): Promise<Stop> {
   return stopOf(child);
 }
 
-async function freePorts(): Promise<Ports> {
-  return { plain: await freePort(), tls: await freePort() };
+async function startRival(stops: Stop[], starting: (ports: Ports) => Promise<Stop>): Promise<Rival> {
+  const ports = { plain: await freePort(), tls: await freePort() };
+  const stop = await starting(ports);
+  stops.push(stop);
+  return { ...ports, pid: stop.pid };
 }
 
 function portOf(listen: string | null): number {

@@ -1,10 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
-import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { start } from "../../src/kit/exec.ts";
+import { until } from "../../src/kit/until.ts";
 import {
   commitFile,
   git,
@@ -14,7 +13,9 @@ import {
   startGitHost,
   type Host,
 } from "../../test/support/git-servers.ts";
-import { median, timeRow, type BenchRow } from "./row.ts";
+import { freePort } from "../../test/support/free-port.ts";
+import { accepts } from "./nginx.ts";
+import { inTurns, medians, timed, timeRow, type BenchRow } from "./row.ts";
 
 const sizeBytes = 50_000_000;
 const rounds = 3;
@@ -29,29 +30,21 @@ export async function measureGitPush(): Promise<BenchRow> {
   const work = await makeWorkTree(host.root, "bench");
   await commitFile(host.root, work, "big.bin", randomBytes(sizeBytes));
   const rival = await openRival(host, keyFile);
-  const [ours, theirs]: [number[], number[]] = [[], []];
-  for (let round = 0; round < rounds; round += 1) {
-    ours.push(await timePush(host, work, { keyFile, url: host.sshUrl(), ref: `main:refs/heads/ours-${round}` }));
-    theirs.push(await timePush(host, work, { keyFile, url: await rival.url(round), ref: "main" }));
-    await git(host.root, ["-C", host.repositoryDir, "update-ref", "-d", `refs/heads/ours-${round}`]);
-    await git(host.root, ["-C", host.repositoryDir, "prune-packed"]);
-    await dropPacks(host);
-  }
+  const push = (url: string, ref: string) =>
+    timed(() => git(host.root, ["-C", work, "push", "-q", url, ref], { keyFile, timeoutMs: 120_000 }));
+  const measured = await inTurns(rounds, {
+    theirs: async (round) => push(await rival.url(round), "main"),
+    async ours(round) {
+      const took = await push(host.sshUrl(), `main:refs/heads/ours-${round}`);
+      await git(host.root, ["-C", host.repositoryDir, "update-ref", "-d", `refs/heads/ours-${round}`]);
+      await git(host.root, ["-C", host.repositoryDir, "prune-packed"]);
+      await dropPacks(host);
+      return took;
+    },
+  });
   rival.close();
   await host.close();
-  return timeRow("git push of 50 MB over SSH", rival.name, { ours: median(ours), theirs: median(theirs), goal: 1.2 });
-}
-
-interface Push {
-  readonly keyFile: string;
-  readonly url: string;
-  readonly ref: string;
-}
-
-async function timePush({ root }: Host, work: string, { keyFile, url, ref }: Push): Promise<number> {
-  const from = performance.now();
-  await git(root, ["-C", work, "push", "-q", url, ref], { keyFile, timeoutMs: 120_000 });
-  return performance.now() - from;
+  return timeRow("git push of 50 MB over SSH", rival.name, { ...medians(measured), goal: 1.2 });
 }
 
 /** Removes all objects, so that each round sends everything again. */
@@ -60,23 +53,14 @@ async function dropPacks({ root, repositoryDir }: Host): Promise<void> {
   await git(root, ["-C", repositoryDir, "prune", "--expire=now"]);
 }
 
-interface Rival {
-  readonly name: string;
-  /** Returns the URL of a new repository for each round. */
-  readonly url: (round: number) => Promise<string>;
-  readonly close: () => void;
-}
-
-async function openRival(host: Host, keyFile: string): Promise<Rival> {
+/** Returns what Berth is compared with; `url` creates a repository for each round. */
+async function openRival(host: Host, keyFile: string) {
   const fresh = async (round: number) => {
     const dir = join(host.root, "rival", `${round}.git`);
     await git(host.root, ["init", "-q", "--bare", dir]);
     // Gives both the same work: check every object, keep the pack as received.
-    for (const [key, value] of [
-      ["receive.fsckObjects", "true"],
-      ["receive.unpackLimit", "1"],
-    ] as const)
-      await git(host.root, ["-C", dir, "config", key, value]);
+    for (const setting of ["receive.fsckObjects=true", "receive.unpackLimit=1"])
+      await git(host.root, ["-C", dir, "config", ...setting.split("=")]);
     return dir;
   };
   if (!existsSync(sshdBin)) return { name: "git's file transport", url: fresh, close: () => {} };
@@ -92,27 +76,12 @@ async function startOpenSsh({ root }: Host, keyFile: string): Promise<{ port: nu
   await writeFile(join(dir, "authorized_keys"), await readFile(`${keyFile}.pub`), { mode: 0o600 });
   await writeFile(join(dir, "host_key"), await readFile(join(root, "ssh", "host_ed25519")));
   await chmod(join(dir, "host_key"), 0o600);
-  const options = {
-    ListenAddress: "127.0.0.1",
-    AuthorizedKeysFile: join(dir, "authorized_keys"),
-    HostKey: join(dir, "host_key"),
-    PidFile: "none",
-    StrictModes: "no",
-    UsePAM: "no",
-    PermitRootLogin: "yes",
-  };
+  const files = { AuthorizedKeysFile: join(dir, "authorized_keys"), HostKey: join(dir, "host_key"), PidFile: "none" };
+  const options = { ListenAddress: "127.0.0.1", ...files, StrictModes: "no", UsePAM: "no", PermitRootLogin: "yes" };
   const args = ["-D", "-e", "-f", "/dev/null", "-p", String(port)];
   for (const [name, value] of Object.entries(options)) args.push("-o", `${name}=${value}`);
   const child = start({ file: sshdBin, args });
   child.stderr.resume();
-  await sleep(500);
+  if (!(await until(() => accepts(port), { timeoutMs: 20_000 }))) throw new Error("OpenSSH does not answer.");
   return { port, close: () => void child.kill() };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((done) => server.close(done));
-  return port;
 }

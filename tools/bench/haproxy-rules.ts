@@ -8,7 +8,8 @@ import { runOk, start } from "../../src/kit/exec.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { runFolder } from "../../src/kit/run-folder.ts";
 import { until } from "../../src/kit/until.ts";
-import { accepts, answering, freePort, programPath, startNginx } from "./nginx.ts";
+import { freePort } from "../../test/support/free-port.ts";
+import { accepts, answering, programPath, startNginx } from "./nginx.ts";
 import { instructionsRow, type BenchRow } from "./row.ts";
 
 // Counts HAProxy's instructions for each part of Berth's rules; other load on the machine does not change them.

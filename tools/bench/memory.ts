@@ -1,7 +1,8 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { startPlatform } from "../../test/e2e/platform.ts";
-import { memoryRow, type BenchRow, type BenchStep } from "./row.ts";
+import { listProcesses } from "../../test/e2e/processes.ts";
+import { goalRow, type BenchRow, type BenchStep } from "./row.ts";
 
 const restMs = 15_000;
 const mostMb = 150;
@@ -19,12 +20,9 @@ export async function measureMemory(): Promise<BenchRow> {
     }
     await sleep(restMs);
     const own = processesOf(platform.dataDir, platform.pid);
-    const both = { ours: sum(own.map(proportionalMb)), theirs: mostMb, goal: 1 };
-    const row = memoryRow(
-      `idle memory, ${own.length} processes without PostgreSQL`,
-      "what is meant to be enough",
-      both,
-    );
+    const ours = own.reduce((total, pid) => total + mbOf(pid)("Pss"), 0);
+    const name = `idle memory, ${own.length} processes without PostgreSQL`;
+    const row = goalRow(name, ours, { goal: mostMb, unit: "MB" });
     return { ...row, steps: own.flatMap((pid) => partsOf(pid, pid === platform.pid ? "control plane" : "edge")) };
   } finally {
     await platform.destroy();
@@ -33,36 +31,22 @@ export async function measureMemory(): Promise<BenchRow> {
 
 /** Returns the control plane and the HAProxy processes whose arguments contain its data folder. */
 function processesOf(dataDir: string, controlPlane: number): number[] {
-  const others = readdirSync("/proc").filter((name) => {
-    const words = /^\d+$/.test(name) ? readText(`/proc/${name}/cmdline`).split("\0") : [];
-    return words[0]?.endsWith("haproxy") && words.some((word) => word.startsWith(`${dataDir}/`));
-  });
-  return [...new Set([controlPlane, ...others.map(Number)])];
-}
-
-/** proc(5): smaps_rollup is in kibibytes. */
-function proportionalMb(pid: number): number {
-  return Number(/^Pss:\s+(\d+)/m.exec(readText(`/proc/${pid}/smaps_rollup`))?.[1]) / 1024;
+  const isEdge = (line: string) => line.split(" ")[0]?.endsWith("haproxy") && line.includes(` ${dataDir}/`);
+  const others = listProcesses().filter(({ commandLine }) => isEdge(commandLine));
+  return [...new Set([controlPlane, ...others.map(({ pid }) => pid)])];
 }
 
 /** Divides a process's memory into its own (heaps, stacks) and its share of mapped files (Node.js itself, libraries). */
 function partsOf(pid: number, name: string): BenchStep[] {
-  const rollup = readText(`/proc/${pid}/smaps_rollup`);
-  const mb = (field: string) => Number(new RegExp(`^${field}:\\s+(\\d+)`, "m").exec(rollup)?.[1]) / 1024;
+  const mb = mbOf(pid);
   return [
     { name: `${name}: heaps and stacks`, ours: mb("Pss_Anon"), theirs: null },
     { name: `${name}: Node.js and other files`, ours: mb("Pss_File") + mb("Pss_Shmem"), theirs: null },
   ];
 }
 
-function readText(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return "";
-  }
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
+/** proc(5): smaps_rollup is in kibibytes. */
+function mbOf(pid: number): (field: string) => number {
+  const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
+  return (field) => Number(new RegExp(`^${field}:\\s+(\\d+)`, "m").exec(rollup)?.[1]) / 1024;
 }

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
-import { createServer, connect, type AddressInfo } from "node:net";
+import { connect } from "node:net";
 import { join } from "node:path";
-import { start, systemPath } from "../../src/kit/exec.ts";
+import { runOk, start, systemPath } from "../../src/kit/exec.ts";
 import { until } from "../../src/kit/until.ts";
 
 const host = "127.0.0.1";
@@ -45,13 +45,19 @@ export function accepts(port: number): Promise<true | undefined> {
   });
 }
 
-export function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, host, () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
+/** Loads a URL with 64 connections; returns wrk's counts. Throws if any response was an error. */
+export async function load(url: string, seconds: number, ...more: readonly string[]) {
+  const args = ["-t1", "-c64", `-d${seconds}s`, ...more, url];
+  const { stdout } = await runOk({ file: programPath("wrk") as string, args }, { timeoutMs: (seconds + 20) * 1000 });
+  if (/Non-2xx/.test(stdout)) throw new Error(`The load on ${url} met errors: ${stdout}`);
+  const counted = (what: RegExp) => Number(what.exec(stdout)?.[1]);
+  return { perSecond: counted(/Requests\/sec:\s+([\d.]+)/), requests: counted(/(\d+) requests in/) };
+}
+
+/** Returns which of these programs the machine lacks to measure something, as a sentence; undefined if none. */
+export function lacks(what: string, ...programs: readonly string[]): string | undefined {
+  const missing = programs.filter((name) => programPath(name) === undefined);
+  return missing.length === 0 ? undefined : `${what} not measured: ${missing.join(" and ")} not installed.`;
 }
 
 export function programPath(name: string): string | undefined {

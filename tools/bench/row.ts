@@ -4,18 +4,7 @@ export interface BenchRow {
   readonly against: string;
   readonly ours: number;
   readonly theirs: number;
-  readonly unit:
-    | "ms"
-    | "µs"
-    | "requests/s"
-    | "instructions"
-    | "MB"
-    | "kB"
-    | "frames/s"
-    | "count"
-    | "s a minute"
-    | "a second"
-    | "a minute";
+  readonly unit: Unit;
   /** Berth's value divided by the other. */
   readonly ratio: number;
   /** The maximum (times) or minimum (rates) of the ratio; null: no goal. */
@@ -23,6 +12,9 @@ export interface BenchRow {
   /** How both values divide into steps. */
   readonly steps?: readonly BenchStep[];
 }
+
+type Use = "frames/s" | "s a minute" | "a second";
+type Unit = Use | "ms" | "µs" | "requests/s" | "instructions" | "MB" | "kB" | "count";
 
 /** A part of a measurement, in the row's unit; null if that side has no such part. */
 export interface BenchStep {
@@ -39,9 +31,9 @@ interface Compared {
 
 const comparing =
   (unit: BenchRow["unit"]) =>
-  (name: string, against: string, { ours, theirs, goal = null }: Compared): BenchRow => {
-    return { name, against, ours, theirs, unit, ratio: ours / theirs, goal };
-  };
+  (name: string, against: string, { ours, theirs, goal = null }: Compared): BenchRow => ({
+    ...{ name, against, ours, theirs, unit, ratio: ours / theirs, goal },
+  });
 
 /** Of rates, higher is better; of everything else, lower. */
 export const rateRow = comparing("requests/s");
@@ -55,29 +47,13 @@ export function costRow(name: string, against: string, seconds: { ours: number; 
 }
 
 /** Compares the use of something. */
-export function usageRow(
-  name: string,
-  against: string,
-  { unit, ...used }: Compared & { unit: "s a minute" | "a second" | "a minute" },
-): BenchRow {
+export function usageRow(name: string, against: string, { unit, ...used }: Compared & { unit: Use }): BenchRow {
   return comparing(unit)(name, against, used);
 }
 
 /** Compares a value with an absolute goal: frames a second at least, everything else at most. */
-export function goalRow(
-  name: string,
-  measured: number,
-  of: { goal: number; unit: "ms" | "kB" | "frames/s" },
-): BenchRow {
-  return {
-    name,
-    against: "the goal",
-    ours: measured,
-    theirs: of.goal,
-    unit: of.unit,
-    ratio: measured / of.goal,
-    goal: 1,
-  };
+export function goalRow(name: string, measured: number, of: { readonly goal: number; readonly unit: Unit }): BenchRow {
+  return comparing(of.unit)(name, "the goal", { ours: measured, theirs: of.goal, goal: 1 });
 }
 
 /** Counts something that must not happen at all. */
@@ -90,6 +66,37 @@ export function median(values: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] as number;
 }
 
+/** What both sides measured, round by round. */
+export interface Rounds<T> {
+  readonly ours: readonly T[];
+  readonly theirs: readonly T[];
+}
+
+/** Measures both sides in turns. The first `uncounted` rounds only warm up. */
+export async function inTurns<T>(
+  rounds: number,
+  sides: Record<keyof Rounds<T>, (round: number) => Promise<T>>,
+  uncounted = 0,
+): Promise<Rounds<T>> {
+  const [ours, theirs]: [T[], T[]] = [[], []];
+  for (let round = 0; round < uncounted + rounds; round += 1) {
+    theirs.push(await sides.theirs(round));
+    ours.push(await sides.ours(round));
+  }
+  return { ours: ours.slice(uncounted), theirs: theirs.slice(uncounted) };
+}
+
+export function medians({ ours, theirs }: Rounds<number>) {
+  return { ours: median(ours), theirs: median(theirs) };
+}
+
+/** Returns how long the work takes, in milliseconds. */
+export async function timed(work: () => Promise<unknown>): Promise<number> {
+  const startedAtMs = performance.now();
+  await work();
+  return performance.now() - startedAtMs;
+}
+
 /** Formats a row as a line of text, with a line below for each of its steps. */
 export function formatRow(row: BenchRow): string {
   if (row.unit === "count") return `${row.ours}  ${row.name}, of ${row.against} (goal ${row.goal})`;
@@ -97,9 +104,8 @@ export function formatRow(row: BenchRow): string {
   const goal = row.goal === null ? "" : ` (goal ${sign} ${row.goal})`;
   const number = (value: number) => (value >= 100 ? Math.round(value).toLocaleString("en") : value.toFixed(1));
   const part = (value: number | null) => (value === null ? "–" : number(value)).padStart(9);
-  const steps = (row.steps ?? []).map(
-    (step) => `\n    ${part(step.ours)} ${part(step.theirs)} ${row.unit}  ${step.name}`,
-  );
+  const stepOf = (step: BenchStep) => `\n    ${part(step.ours)} ${part(step.theirs)} ${row.unit}  ${step.name}`;
+  const steps = (row.steps ?? []).map(stepOf);
   const line = `${row.ratio.toFixed(2)} ×  ${row.name}: ${number(row.ours)} ${row.unit} against ${number(row.theirs)} of ${row.against}${goal}`;
   return `${line}${steps.join("")}`;
 }
