@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { ofProject, slugParam, timestamp } from "./fields.ts";
+import { nextCursor, numberCursor, ofProject, pageQuery, queryInteger, slugParam, timestamp } from "./fields.ts";
+import { limits } from "./limits.ts";
 import { row } from "./table.ts";
 
 const bytes = z.number().int();
@@ -44,6 +45,45 @@ export const rows = [
     may: "member projects:read",
     result: disk,
     summary: "Show how much disk a project uses, and its limits",
+  }),
+  row({
+    ...ofProject,
+    name: "disk.files",
+    request: "GET /v1/projects/:slug/disk/files",
+    may: "member data:read",
+    query: z.object({
+      ...pageQuery(numberCursor, limits.stored_files_listed),
+      /** A folder below `$STORAGE_DIR`; without it, that folder itself. */
+      path: insideStorage.optional(),
+    }),
+    result: z.object({
+      files: z.array(
+        z.object({
+          name: z.string(),
+          /** Links are shown, and never followed. */
+          kind: z.enum(["file", "folder", "link", "other"]),
+          size_bytes: bytes,
+          modified_at: timestamp,
+        }),
+      ),
+      next_cursor: nextCursor,
+    }),
+    large: true,
+    summary: "List a folder of a project's storage by name, 500 entries at a time",
+  }),
+  row({
+    ...ofProject,
+    name: "disk.read",
+    request: "GET /v1/projects/:slug/disk/file",
+    may: "member data:read",
+    query: z.object({ path: insideStorage, offset: queryInteger(0, Number.MAX_SAFE_INTEGER, 0) }),
+    result: z.object({
+      base64: z.string(),
+      /** Null once the file has no more bytes. */
+      next_offset: z.number().int().nullable(),
+    }),
+    large: true,
+    summary: "Read a file of a project's storage, a mebibyte at a time from an offset",
   }),
   row({
     ...ofProject,

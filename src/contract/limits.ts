@@ -77,6 +77,8 @@ export const limits = {
   source_body_bytes: 8 * 1024 * 1024,
   files_changed: 2000,
   files_listed: 2000,
+  stored_files_listed: 500,
+  stored_file_bytes: 1024 * 1024,
   file_text_bytes: 256 * 1024,
   pack_bytes: 256 * 1024 * 1024,
   tree_entries: 200_000,

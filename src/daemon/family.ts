@@ -126,6 +126,10 @@ class JoinedRuntime implements Runtime {
   writeStorage: Runtime["writeStorage"] = (project, ...what) => this.#first.writeStorage(project, ...what);
   removeStorage: Runtime["removeStorage"] = (project) => this.#first.removeStorage(project);
 
+  listStored: Runtime["listStored"] = (...what) => this.#first.listStored(...what);
+
+  readStored: Runtime["readStored"] = (...what) => this.#first.readStored(...what);
+
   removeStored: Runtime["removeStored"] = (project, path, signal) => this.#first.removeStored(project, path, signal);
 
   #runtimeOf({ runtime: name, image_ref }: Workload): Runtime {

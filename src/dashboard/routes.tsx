@@ -7,6 +7,7 @@ import type { ApprovalsSearch } from "./pages/approvals/approvals-page.tsx";
 import type { SourceSearch } from "./pages/builds/source-page.tsx";
 import type { TableSearch } from "./pages/data/table-rows.ts";
 import type { CompareSearch } from "./pages/deployments/compare-page.tsx";
+import type { StorageSearch } from "./pages/disk/storage-page.tsx";
 import type { LogsSearch } from "./pages/logs/logs-page.tsx";
 import type { RequestsSearch } from "./pages/requests/requests-page.tsx";
 import type { MetricsSearch } from "./pages/metrics/metrics-page.tsx";
@@ -101,6 +102,11 @@ const projectRoutes = [
   createRoute({
     ...within("backups/$id"),
     component: page(() => import("./pages/backups/backup-page.tsx"), "BackupPage"),
+  }),
+  createRoute({
+    ...within("storage"),
+    validateSearch: search<StorageSearch>(),
+    component: page(() => import("./pages/disk/storage-page.tsx"), "StoragePage"),
   }),
   createRoute({
     ...within("timeline"),

@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
 import type { MachinePool } from "./machines.ts";
+import type { FolderEntry, FolderPlace } from "../kit/look-into-folder.ts";
 import type { ServerAddress } from "../kit/server-address.ts";
 
 /**
@@ -90,6 +91,10 @@ export interface Runtime {
   writeStorage(project: StorageOwner, name: string | null, archive: Readable, signal: AbortSignal): Promise<void>;
   /** Deletes a project's storage folder for good. Idempotent. No instance of the project may be running. */
   removeStorage(project: StorageOwner): Promise<void>;
+  /** Lists a folder of a project's storage folder by name, as the project's user; undefined when there is none. Follows no link. */
+  listStored(project: StorageOwner, place: StoredPlace): Promise<readonly FolderEntry[] | undefined>;
+  /** Reads a part of a file there, in the same way. */
+  readStored(project: StorageOwner, place: StoredPlace): Promise<Buffer | undefined>;
   /** Deletes a file or folder below a project's storage folder, as the project's user. Returns false when it does not exist. */
   removeStored(project: StorageOwner, path: string, signal: AbortSignal): Promise<boolean>;
 }
@@ -125,6 +130,8 @@ export interface Workload {
   /** Whose storage folder a one-off command gets, when it is not the project's: a copy that only this command sees. */
   readonly storage_id?: string;
 }
+
+export type StoredPlace = Omit<FolderPlace, "folder">;
 
 export interface StorageOwner {
   readonly project_id: string;

@@ -151,6 +151,12 @@ export function projectRows(subject: () => Subject): void {
     assert.equal((await subject().visit("shop.localhost", "/keep")).body, "kept");
     const { body } = await subject().expect(200, "GET", "/v1/projects/shop/disk");
     assert.deepEqual([body.storage.access, body.database.access], ["open", "open"]);
+    const { body: kept } = await subject().expect(200, "GET", "/v1/projects/shop/disk/files", { as: "member" });
+    assert.ok(kept.files.some(({ name, kind }: { name: string; kind: string }) => name === "kept" && kind === "file"));
+    const { body: read } = await subject().expect(200, "GET", "/v1/projects/shop/disk/file?path=kept");
+    assert.deepEqual([Buffer.from(read.base64, "base64").toString(), read.next_offset], ["kept", null]);
+    await subject().expect(404, "GET", "/v1/projects/shop/disk/files?path=kept");
+    await subject().expect(400, "GET", "/v1/projects/shop/disk/file?path=../kept");
     const removed = { as: "member", body: { path: "kept" } };
     await subject().expect(200, "DELETE", "/v1/projects/shop/disk/storage", removed);
     await subject().expect(404, "DELETE", "/v1/projects/shop/disk/storage", removed);

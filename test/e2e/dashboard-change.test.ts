@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -313,6 +313,18 @@ test("a terminal runs a shell, follows the size of the window, and shows its exi
   const start = visitor.getByRole("button", { name: "Start" }).and(visitor.locator("[aria-disabled=true]"));
   await start.getByText("Your token lacks the scope deployments:write").waitFor();
   await visitor.context().close();
+});
+
+test("the files that an application keeps are listed, and one is downloaded", { skip }, async () => {
+  const command = 'mkdir -p "$STORAGE_DIR/papers" && head -c 1500000 /dev/zero > "$STORAGE_DIR/papers/large"';
+  const { run } = await client.call("runs.create", { params, body: { command } });
+  assert.equal(run.exit_code, 0);
+  await page.goto(at("/projects/store/storage"));
+  await page.getByRole("link", { name: "papers" }).click();
+  const arrival = page.waitForEvent("download");
+  await press("Download large");
+  assert.equal((await readFile(await (await arrival).path())).length, 1_500_000);
+  await looksRight(page);
 });
 
 test(

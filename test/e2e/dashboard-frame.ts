@@ -150,6 +150,7 @@ const pages: Readonly<Record<string, string>> = {
   "/projects/$slug/database/$schema/$table": "/projects/demo/database/public/orders",
   "/projects/$slug/backups": "/projects/demo/backups",
   "/projects/$slug/backups/$id": "/projects/demo/backups/<backup>",
+  "/projects/$slug/storage": "/projects/demo/storage",
   "/projects/$slug/timeline": "/projects/demo/timeline",
   "/projects/$slug/settings": "/projects/demo/settings",
 };

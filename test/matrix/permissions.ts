@@ -266,6 +266,14 @@ export const permissions: Readonly<Record<string, Permission>> = {
   "diagnosis.get": { ...ofProject, scope: "projects:read", method: "GET", path: inProject("/diagnosis"), allowed: 200 },
   "overview.get": { ...ofNothing, scope: "projects:read", method: "GET", path: () => "/v1/overview", allowed: 200 },
   "disk.get": { ...ofProject, scope: "projects:read", method: "GET", path: inProject("/disk"), allowed: 200 },
+  "disk.files": { ...ofProject, scope: "data:read", method: "GET", path: inProject("/disk/files"), allowed: 200 },
+  "disk.read": {
+    ...ofProject,
+    scope: "data:read",
+    method: "GET",
+    path: inProject("/disk/file?path=old"),
+    allowed: 200,
+  },
   "disk.remove": {
     ...ofProject,
     scope: "projects:write",

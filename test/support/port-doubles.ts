@@ -50,6 +50,8 @@ export function runtimeDouble(given: Partial<Runtime> = {}): Runtime {
     readStorage: async () => null,
     writeStorage: done,
     removeStorage: done,
+    listStored: async () => [],
+    readStored: async () => Buffer.from("kept"),
     removeStored: async () => true,
     ...given,
   };

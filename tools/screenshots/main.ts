@@ -35,7 +35,7 @@ const tabs = [
   "/cron",
   "/database",
 ];
-const moreTabs = ["/backups", "/timeline", "/terminal", "/files", "/settings"];
+const moreTabs = ["/backups", "/timeline", "/terminal", "/storage", "/files", "/settings"];
 const details = [
   "/database/public/orders",
   "/compare?from=1&to=2",

@@ -1,4 +1,5 @@
 import { existsSync, mkdirSync } from "node:fs";
+import { listBelow, readBelow } from "../../kit/look-into-folder.ts";
 import { ensureStorageFolder } from "../../kit/storage-folder.ts";
 import { openDockerApi, unlessStatus } from "../../kit/docker-api.ts";
 import { run, runOk } from "../../kit/exec.ts";
@@ -269,6 +270,12 @@ class Containers implements DockerRuntime {
     const changed = await Promise.all(names.map((name) => this.parts.folders.changedBytes(name)));
     return changed.reduce((sum, bytes) => sum + bytes, 0);
   }
+
+  listStored: Runtime["listStored"] = ({ project_id, project_number }, place) =>
+    listBelow({ ...place, folder: this.parts.options.storageDir(project_id, project_number) });
+
+  readStored: Runtime["readStored"] = ({ project_id, project_number }, place) =>
+    readBelow({ ...place, folder: this.parts.options.storageDir(project_id, project_number) });
 
   removeStored: Runtime["removeStored"] = (project, path, signal) =>
     removeStored(this.parts, { project, path }, signal);

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import type { Readable } from "node:stream";
+import { listBelow, readBelow } from "../../kit/look-into-folder.ts";
 import { run, runOk, type Command, type ExecResult, type RunOptions } from "../../kit/exec.ts";
 import { createFaultIsolation } from "../../kit/fault-isolation.ts";
 import { folderBytes } from "../../kit/folder-bytes.ts";
@@ -241,6 +242,12 @@ class SandboxedProcesses implements ProcessRuntime {
     );
     return changed.reduce((sum, { bytes }) => sum + bytes, 0);
   }
+
+  listStored: Runtime["listStored"] = ({ project_id, project_number }, place) =>
+    listBelow({ ...place, folder: this.#options.storageDir(project_id, project_number) });
+
+  readStored: Runtime["readStored"] = ({ project_id, project_number }, place) =>
+    readBelow({ ...place, folder: this.#options.storageDir(project_id, project_number) });
 
   removeStored: Runtime["removeStored"] = (project, path, signal) => removeStored(this.#options, project, path, signal);
 

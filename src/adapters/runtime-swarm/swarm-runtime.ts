@@ -210,6 +210,8 @@ class Swarm implements SwarmRuntime {
   writeStorage: Runtime["writeStorage"] = (project, ...what) => this.#local.writeStorage(project, ...what);
   removeStorage: Runtime["removeStorage"] = (project) => this.#local.removeStorage(project);
 
+  listStored: Runtime["listStored"] = (...what) => this.#local.listStored(...what);
+  readStored: Runtime["readStored"] = (...what) => this.#local.readStored(...what);
   removeStored: Runtime["removeStored"] = (project, path, signal) => this.#local.removeStored(project, path, signal);
 
   changedBytes: Runtime["changedBytes"] = (projectId) => this.#local.changedBytes(projectId);

@@ -1,14 +1,18 @@
+import { createWriteStream } from "node:fs";
+import { resolve } from "node:path";
+import { pipeline } from "node:stream/promises";
 import type { Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
 import { bytesText } from "../../kit/bytes-text.ts";
-import { addGroup } from "../command-tree.ts";
+import { addCommand, addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
+import { currentProject } from "../current-project.ts";
 import { usageError } from "../failures.ts";
 import { wholeNumber } from "../input.ts";
 import { paintStatus, type Paint } from "../render/paint.ts";
 import { facts } from "../render/table.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
-import { actCommand, rowCommand } from "../row-commands.ts";
+import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
 
 type Disk = Answer<"disk.get">;
 
@@ -23,8 +27,54 @@ export function addDisk(program: Command, ctx: CliContext): void {
     examples: ["berth disk", "berth disk show -p demo --json"],
     text: describe,
   });
+  addFiles(disk, ctx);
+  addGet(disk, ctx);
   addRemove(disk, ctx);
   addLimits(disk, ctx);
+}
+
+function addFiles(disk: Command, ctx: CliContext): void {
+  listCommand(disk, ctx, {
+    row: "disk.files",
+    usage: "files [folder]",
+    summary: "List $STORAGE_DIR, or a folder below it",
+    examples: ["berth disk files", "berth disk files uploads -p demo"],
+    input: (_, { folder }) => ({ query: { path: folder } }),
+    items: ({ files }) => files,
+    columns: {
+      NAME: ({ name, kind }) => oneLine(kind === "folder" ? `${name}/` : name),
+      KIND: ({ kind }) => kind,
+      SIZE: ({ kind, size_bytes }) => (kind === "file" ? bytesText(size_bytes) : ""),
+      MODIFIED: ({ modified_at }) => relativeTime(modified_at),
+    },
+    empty: "No files here.",
+  });
+}
+
+function addGet(disk: Command, ctx: CliContext): void {
+  addCommand(disk, {
+    usage: "get <path>",
+    summary: "Write a file below $STORAGE_DIR to stdout, or with --output to a file",
+    examples: ["berth disk get notes.txt", "berth disk get uploads/photo.jpg --output photo.jpg"],
+  })
+    .option("-o, --output <file>", "the file to write; it must not exist")
+    .action(async (path: string, { output }: { output?: string }) => {
+      const { cwd, stdout } = ctx.environment;
+      const slug = await currentProject(ctx);
+      const client = await ctx.client();
+      const parts = async function* () {
+        for (let offset: number | null = 0; offset !== null;) {
+          const part: Answer<"disk.read"> = await client.call("disk.read", {
+            params: { slug },
+            query: { path, offset },
+          });
+          yield Buffer.from(part.base64, "base64");
+          offset = part.next_offset;
+        }
+      };
+      const target = output === undefined ? stdout : createWriteStream(resolve(cwd, output), { flags: "wx" });
+      await pipeline(parts, target, { end: output !== undefined });
+    });
 }
 
 function addRemove(disk: Command, ctx: CliContext): void {

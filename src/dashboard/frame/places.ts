@@ -53,6 +53,7 @@ export const projectGroups = [
     "Data",
     [
       ["/projects/$slug/database", "Database", "q"],
+      ["/projects/$slug/storage", "Storage", "z"],
       ["/projects/$slug/backups", "Backups", "b"],
     ],
   ],

@@ -1,15 +1,35 @@
+import { limits } from "../../contract/limits.ts";
 import type { Result } from "../../contract/routes.ts";
+import { missingStorage } from "../../kit/part-missing.ts";
 import { recordEvent } from "../activity/activity.ts";
 import type { Context, Handlers } from "../context.ts";
 import { diskUseOf } from "./disk.ts";
-import { saveStorageSize, selectBackupsBytes, setOwnLimits } from "./queries.ts";
+import { saveStorageSize, selectBackupsBytes, setOwnLimits, storageOf } from "./queries.ts";
 
 export const disk: Handlers<"disk"> = {
   get: (ctx) => present(ctx),
 
+  async files(ctx, { query: { path = "", cursor = 0, limit } }) {
+    const place = { path, offset: cursor, count: limit + 1 };
+    const found = await ctx.platform.ports.runtime.listStored(ownerOf(ctx.project), place);
+    if (found === undefined) return path === "" ? emptyStorage(ctx) : ctx.fail("not_found", noSuch("folder", path));
+    const next_cursor = found.length > limit ? `${cursor + limit}` : null;
+    return { files: found.slice(0, limit), next_cursor };
+  },
+
+  async read(ctx, { query: { path, offset } }) {
+    const count = limits.stored_file_bytes;
+    const found = await ctx.platform.ports.runtime.readStored(ownerOf(ctx.project), { path, offset, count });
+    if (found === undefined) {
+      await emptyStorage(ctx);
+      return ctx.fail("not_found", noSuch("file", path));
+    }
+    return { base64: found.toString("base64"), next_offset: found.length < count ? null : offset + count };
+  },
+
   async remove(ctx, { body: { path } }) {
-    const { key, number, slug } = ctx.project;
-    const owner = { project_id: key.project_id, project_number: number };
+    const { key, slug } = ctx.project;
+    const owner = ownerOf(ctx.project);
     ctx.note({ target: slug, detail: { path } });
     return {
       async outcome(signal) {
@@ -37,6 +57,25 @@ export const disk: Handlers<"disk"> = {
     return present(ctx);
   },
 };
+
+const ownerOf = ({ key, number }: Context<"disk.files">["project"]) => ({
+  project_id: key.project_id,
+  project_number: number,
+});
+
+const noSuch = (kind: string, path: string) => ({
+  error: `There is no ${kind} ${path} in the storage folder.`,
+  hint: "Links are not followed.",
+});
+
+/** Throws when the folder should be there: it may lie on a disk that is away. */
+async function emptyStorage(ctx: Context<"disk.files"> | Context<"disk.read">): Promise<Result<"disk.files">> {
+  const { tx, project, platform } = ctx;
+  const { has_stored_files } = await storageOf(tx, project.id);
+  if (has_stored_files && !(await platform.ports.runtime.hasStorage(ownerOf(project))))
+    throw missingStorage(project.id);
+  return { files: [], next_cursor: null };
+}
 
 type Presenting = Pick<Context<"disk.get"> | Context<"disk.limits">, "tx" | "project" | "platform">;
 
