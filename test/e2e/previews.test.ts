@@ -210,8 +210,18 @@ test("previews begin with a branch of the project's data where it wants that, an
   const refused = await app.push("feature/masked");
   assert.notEqual(refused.exitCode, 0);
   assert.match(refused.stderr, /mask/);
+});
+
+test("a masked preview shows what the live commit's mask leaves, and the project keeps its rows", async () => {
+  const mask = { "berth.json": '{"mask": "mask.sql"}', "mask.sql": "update release set text = 'masked'" };
+  await app.commit({ ...files("one"), ...mask });
+  const live = await app.push();
+  assert.equal(live.exitCode, 0, live.stderr);
+  await push("feature/masked", "twelve");
+  assert.equal(await body("feature-masked--shop", "/rows"), '["masked","masked","twelve"]');
+  assert.equal(await body("shop", "/rows"), '["one","one"]');
   assert.equal((await settings({ preview_data: "empty" })).status, 200);
-  await platform.call("DELETE", `${at}/previews/feature-masked--shop`);
+  assert.equal((await platform.call("DELETE", `${at}/previews/feature-masked--shop`)).status, 204);
 });
 
 test("a control plane that dies during a preview's first build leaves nothing that stops the next push", async () => {
