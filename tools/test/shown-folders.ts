@@ -165,6 +165,7 @@ export const shownFolders: Readonly<Record<string, readonly string[]>> = {
     "src/features/status/",
     "src/features/metrics/",
   ],
+  "test/e2e/injected-agent.test.ts": ["/approvals/", "/rehearsals/", "src/git/", "src/contract/"],
   "test/e2e/monorepo.test.ts": ["src/contract/berth-file", "src/building/", "src/cli/", "src/features/processes/"],
   "test/e2e/previews.test.ts": ["/previews/", "src/features/builds/", "/purges/", "src/features/projects/"],
   "test/e2e/pushes.test.ts": ["src/git/", "/repositories-local/", "src/reconcile/builds/", "src/features/builds/"],
