@@ -18,6 +18,7 @@ const rowsOfCommands: Readonly<Record<string, RouteName>> = {
   "db psql": "data.query",
   db: "database.get",
   link: "projects.get",
+  clone: "projects.get",
   create: "projects.create",
   "projects settings": "projects.settings",
   "projects delete": "projects.delete",
