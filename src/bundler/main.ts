@@ -30,6 +30,9 @@ if (verb === "build" && given !== undefined) {
 function proxyTo(target: string) {
   const { origin } = new URL(target);
   return Object.fromEntries(
-    ["/v1", "/session"].map((path) => [path, { target: origin, changeOrigin: true, ws: true, headers: { origin } }]),
+    ["/v1", "/session", "/docs"].map((path) => [
+      path,
+      { target: origin, changeOrigin: true, ws: true, headers: { origin } },
+    ]),
   );
 }

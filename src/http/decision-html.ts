@@ -120,7 +120,7 @@ button[value=approved]{border-color:var(--bad);color:var(--bad)}
 const script = `for(const t of document.querySelectorAll("time")){t.title=t.dateTime.replace("T"," ").replace(/(\\.\\d+)?Z$/," UTC");t.textContent=new Date(t.dateTime).toLocaleString("en-GB",{dateStyle:"medium",timeStyle:"short"})+" (your time)"}
 const f=document.querySelector("form[data-sign]");f?.addEventListener("submit",async e=>{const s=f.elements.signature,b=e.submitter;if(s.value)return;e.preventDefault();try{const publicKey=PublicKeyCredential.parseRequestOptionsFromJSON(JSON.parse(f.dataset.sign)[b.value]);s.value=JSON.stringify(await navigator.credentials.get({publicKey}));f.requestSubmit(b)}catch{}})`;
 
-const sha256 = (text: string) => `'sha256-${hash("sha256", text, "base64")}'`;
+export const sha256 = (text: string) => `'sha256-${hash("sha256", text, "base64")}'`;
 
 /**
  * Returns the headers under which the page loads nothing but fonts of its own origin, executes only its own script, can't be framed, and

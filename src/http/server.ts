@@ -29,6 +29,7 @@ import type { Answer, PipelineOptions } from "./exchange.ts";
 import { runPipeline } from "./pipeline.ts";
 import { refuseRaw } from "./refuse-raw.ts";
 import { addConsentPage } from "./consent-page.ts";
+import { addDocs } from "./docs.ts";
 import { addMcp } from "./mcp.ts";
 import { addOauth } from "./oauth.ts";
 import { createRateLimiter } from "./rate-limiter.ts";
@@ -145,6 +146,7 @@ function addPages(app: FastifyInstance, options: HttpOptions, pipeline: Pipeline
   const signIn = { platform, vault: platform.vault, authenticator, limiter, controlUrl, links };
   addDecisionPage(app, { platform, log, signIn, fonts: () => fontFaces(bundle()) });
   addConsentPage(app, { platform, log, signIn, fonts: () => fontFaces(bundle()) });
+  addDocs(app, { controlUrl, fonts: () => fontFaces(bundle()) });
   addOauth(app, { platform, limiter, log });
   addHooks(app, { platform, limiter, log });
   addSignIn(app, signIn);

@@ -1,23 +1,38 @@
 import { readdir, readFile } from "node:fs/promises";
-import { ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/server";
 
-const folder = new URL("../../docs/", import.meta.url);
-const prefix = "berth://docs/";
-
-/** Returns the documentation's pages of this version, as MCP resources. */
-export async function listPages() {
-  const names = (await readdir(folder)).filter((name) => name.endsWith(".md")).sort();
-  return Promise.all(
-    names.map(async (name) => {
-      const [title = name] = (await readFile(new URL(name, folder), "utf8")).split("\n", 1);
-      return { uri: prefix + name, name, title: title.replace(/^#+ /, ""), mimeType: "text/markdown" };
-    }),
-  );
+/** A page of the documentation. */
+export interface DocsPage {
+  /** Its file without the ending. */
+  readonly name: string;
+  readonly title: string;
+  /** Its first sentence. */
+  readonly lead: string;
+  /** As written, in Markdown. */
+  readonly text: string;
 }
 
-/** Returns a page's text. Throws a `ProtocolError` if there is no such page; a URI never leads out of the folder. */
-export async function readPage(uri: string) {
-  const page = (await listPages()).find((one) => one.uri === uri);
-  if (page === undefined) throw new ProtocolError(ProtocolErrorCode.InvalidParams, "There is no such page.");
-  return { uri, mimeType: page.mimeType, text: await readFile(new URL(page.name, folder), "utf8") };
+const folder = new URL("../../docs/", import.meta.url);
+let read: Promise<readonly DocsPage[]> | undefined;
+
+/** Returns the documentation's pages of this version, by title. They are read once. */
+export function readPages(): Promise<readonly DocsPage[]> {
+  return (read ??= readAll());
+}
+
+async function readAll(): Promise<readonly DocsPage[]> {
+  const names = (await readdir(folder)).filter((name) => name.endsWith(".md"));
+  const pages = names.map(async (name) => pageOf(name.slice(0, -3), await readFile(new URL(name, folder), "utf8")));
+  return (await Promise.all(pages)).sort((a, b) => a.title.localeCompare(b.title, "en"));
+}
+
+function pageOf(name: string, text: string): DocsPage {
+  const [, title = name] = /^# (.+)$/m.exec(text) ?? [];
+  const afterTitle = text.slice(text.indexOf(`# ${title}`) + title.length + 2);
+  const paragraph = afterTitle.split(/\n\s*\n/).find((part) => /^\s*[\p{L}`*[]/u.test(part) && !part.includes("```"));
+  const plain = (paragraph ?? title)
+    .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1")
+    .replaceAll("**", "")
+    .replaceAll(/\s+/g, " ")
+    .trim();
+  return { name, title, lead: /^.*?[.:](?= [\p{Lu}`]|$)/u.exec(plain)?.[0].replace(/:$/, ".") ?? plain, text };
 }

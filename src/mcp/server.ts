@@ -1,10 +1,10 @@
-import { McpServer, type ServerContext } from "@modelcontextprotocol/server";
+import { McpServer, ProtocolError, ProtocolErrorCode, type ServerContext } from "@modelcontextprotocol/server";
 import { routes } from "../contract/routes.ts";
 import type { Row } from "../contract/table.ts";
 import type { Client } from "../contract/client.ts";
 import { InvalidCall } from "../contract/client-errors.ts";
 import { callParts, callRow, type Arguments } from "./call.ts";
-import { listPages, readPage } from "./pages.ts";
+import { readPages, type DocsPage } from "./pages.ts";
 import { diagnose } from "./diagnose.ts";
 import { argumentsOf, inputSchema } from "./input-schema.ts";
 import { nameMissing } from "../client/name-missing.ts";
@@ -52,12 +52,22 @@ export function createMcpServer(options: McpOptions): McpServer {
     if (structured === undefined) return { content, isError };
     return { content, isError, structuredContent: withoutTokensIn(structured, options.token) };
   });
-  server.server.setRequestHandler("resources/list", async () => ({ resources: await listPages() }));
-  server.server.setRequestHandler("resources/templates/list", () => ({ resourceTemplates: [] }));
-  server.server.setRequestHandler("resources/read", async ({ params: { uri } }) => ({
-    contents: [await readPage(uri)],
+  server.server.setRequestHandler("resources/list", async () => ({
+    resources: (await readPages()).map((page) => ({ ...resourceOf(page), description: page.lead })),
   }));
+  server.server.setRequestHandler("resources/templates/list", () => ({ resourceTemplates: [] }));
+  server.server.setRequestHandler("resources/read", async ({ params: { uri } }) => {
+    const page = (await readPages()).find((one) => resourceOf(one).uri === uri);
+    if (page === undefined) throw new ProtocolError(ProtocolErrorCode.InvalidParams, "There is no such page.");
+    return { contents: [{ uri, mimeType, text: page.text }] };
+  });
   return server;
+}
+
+const mimeType = "text/markdown";
+
+function resourceOf({ name, title }: DocsPage) {
+  return { uri: `berth://docs/${name}.md`, name: `${name}.md`, title, mimeType };
 }
 
 function withoutTokensIn(structured: Readonly<Record<string, unknown>>, token: string | undefined) {

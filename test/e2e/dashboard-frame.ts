@@ -8,7 +8,17 @@ import { drawCases } from "../support/draw-cases.ts";
 import { eventually } from "../support/eventually.ts";
 import { buildsTheSame, scriptBytes, servesForDevelopment } from "./dashboard-bundle.ts";
 import { looksRight, looksRightEverywhere, screens } from "./dashboard-page.ts";
-import { at, faults, heading, page, platform, skip, takeFromPalette, visitorWith } from "./dashboard-stage.ts";
+import {
+  at,
+  faults,
+  heading,
+  openPage,
+  page,
+  platform,
+  skip,
+  takeFromPalette,
+  visitorWith,
+} from "./dashboard-stage.ts";
 
 test("charts show the values below the pointer, and zoom together", { skip }, async () => {
   for (let visit = 0; visit < 5; visit += 1) await platform.visit("demo");
@@ -197,6 +207,41 @@ test(
       await looksRightEverywhere(page);
     }
     await page.emulateMedia({ colorScheme: null });
+  },
+);
+
+test(
+  "a page's How opens the docs about it, which work signed out, can be searched, and look right",
+  { skip },
+  async () => {
+    await page.setViewportSize(screens.usual);
+    await page.goto(at("/projects/demo/domains"));
+    const how = page.getByRole("link", { name: "How this page works" });
+    assert.equal(await how.getAttribute("href"), "/docs/domains");
+    await page.goto(at("/projects/demo/logs"));
+    await page.locator("a[href='/docs/observability#logs']").waitFor();
+    const reader = await openPage();
+    await reader.goto(at("/docs/domains"));
+    await reader.getByRole("heading", { level: 1, name: "Hostnames of your own" }).waitFor();
+    for (const [path, title, size] of [
+      ["/docs", "Docs", screens.phone],
+      ["/docs/applications", "Applications", screens.phone],
+      ["/docs/routes", "Routes", screens.wide],
+      ["/docs?q=nothing-has-it", "Search: nothing-has-it", screens.phone],
+    ] as const) {
+      await reader.setViewportSize(size);
+      await reader.goto(at(path));
+      await reader.getByRole("heading", { level: 1, name: title }).waitFor();
+      await looksRightEverywhere(reader);
+    }
+    await reader.getByRole("searchbox").fill("certificate <script> order");
+    await reader.getByRole("searchbox").press("Enter");
+    await reader.getByText("No section has all of these words.").waitFor();
+    await reader.getByRole("searchbox").fill("maintenance page");
+    await reader.getByRole("searchbox").press("Enter");
+    await reader.getByRole("link", { name: "Applications › The maintenance page" }).click();
+    await reader.waitForURL(at("/docs/applications#the-maintenance-page"));
+    await reader.context().close();
   },
 );
 

@@ -1,5 +1,5 @@
 import { Link, useRouterState } from "@tanstack/react-router";
-import { LogOut, Monitor, Moon, Search, Sun } from "lucide-react";
+import { BookOpen, LogOut, Monitor, Moon, Search, Sun } from "lucide-react";
 import { Fragment, useEffect, useRef, useState } from "react";
 import type { Answer } from "../../contract/client.ts";
 import { useCall } from "../data/api.ts";
@@ -11,6 +11,7 @@ import { Brand } from "../ui/brand.tsx";
 import { IconButton } from "../ui/button.tsx";
 import { Dot } from "../ui/status.tsx";
 import { Plain } from "../ui/text.tsx";
+import { docsAbout } from "./how.ts";
 import { openPalette } from "./open-palette.ts";
 import { sections } from "./places.ts";
 import { standOf, type OverviewProject } from "./stand.ts";
@@ -85,6 +86,7 @@ export function Sidebar() {
           </>
         )}
       </nav>
+      <How />
       <footer className="flex items-center gap-1 border-t border-line py-2 pr-2 pl-4">
         <Link to="/account" className="min-w-0 flex-1 rounded-sm leading-4 hover:text-accent">
           <p className="truncate text-sm">
@@ -98,6 +100,17 @@ export function Sidebar() {
         </IconButton>
       </footer>
     </div>
+  );
+}
+
+/** Opens the docs about the page that is shown. */
+function How() {
+  const route = useRouterState({ select: ({ matches }) => matches.at(-1)?.fullPath ?? "/" });
+  return (
+    <a href={docsAbout(route)} target="_blank" rel="noreferrer" className={`${item} mx-2 mb-2`}>
+      <BookOpen aria-hidden size={15} />
+      <span className="flex-1">How this page works</span>
+    </a>
   );
 }
 
