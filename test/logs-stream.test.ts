@@ -283,3 +283,17 @@ test("for a client that does not read, the server reads a few pages instead of t
   socket.destroy();
   logStore.readRuntime = readRuntime;
 });
+
+test("a log is filtered by the level that its lines name, and each line has its own", async () => {
+  const { id, slug } = await testProject(api.platform, org);
+  const at = new Date().toISOString();
+  const texts = [`{"level":50,"msg":"x"}`, "WARN x", "[info] x", "x"];
+  const lines = texts.map((text) => ({ at, deployment: 1, process: "web", replica: 0, text }));
+  await logStore.appendRuntime(id, lines);
+  const read = async (query: string) => {
+    const { body } = await api.call("GET", `/v1/projects/${slug}/logs${query}`, { token: org.member });
+    return (body["lines"] as { level: string | null }[]).map(({ level }) => level);
+  };
+  assert.deepEqual(await read(""), ["error", "warn", "info", null]);
+  assert.deepEqual(await read("?level=warn"), ["error", "warn"]);
+});

@@ -128,7 +128,7 @@ test("logs -f goes on with new lines until Ctrl-C, which ends it at once with 13
   let page = 0;
   let seen: (() => void) | undefined;
   const followed = new Promise<void>((resolve) => (seen = resolve));
-  const line = (text: string) => ({ at: null, deployment: 1, process: "web", replica: 0, text });
+  const line = (text: string) => ({ at: null, deployment: 1, process: "web", replica: 0, level: null, text });
   await using platform = await startScriptedPlatform({
     "logs.list": ({ query }) => {
       page += 1;

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ofProject, optionalQueryInteger, queryFlag, queryInteger, timestamp, instant } from "./fields.ts";
+import { logLevels } from "./log-level.ts";
 import { limits } from "./limits.ts";
 import { row } from "./table.ts";
 
@@ -8,6 +9,8 @@ const line = z.object({
   deployment: z.number().int().nullable(),
   process: z.string().nullable(),
   replica: z.number().int().nullable(),
+  /** What the line itself names; null if nothing. */
+  level: z.enum(logLevels).nullable(),
   text: z.string(),
 });
 
@@ -28,6 +31,7 @@ export const rows = [
       replica: optionalQueryInteger(0, limits.replicas - 1),
       since: instant.optional(),
       until: instant.optional(),
+      level: z.enum(logLevels).optional(),
       grep: z.string().min(1).max(200).optional(),
       follow: queryFlag,
     }),
@@ -39,6 +43,6 @@ export const rows = [
     streams: true,
     large: true,
     summary:
-      "Read the newest lines, oldest first; pass `next_cursor` as `after` to continue, or `follow=true` to stream new lines as events; `since`, `until` and `grep` filter lines by time and text",
+      "Read the newest lines, oldest first; pass `next_cursor` as `after` to continue, or `follow=true` to stream new lines as events; `since`, `until`, `grep` and `level` (this one and worse) filter lines",
   }),
 ] as const;

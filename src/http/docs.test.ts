@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { sharedApi } from "../../test/support/test-platform.ts";
-import { docsAbout } from "../dashboard/frame/how.ts";
+import { docsAbout } from "../dashboard/frame/docs-about.ts";
 import { readPages } from "../mcp/pages.ts";
 
 const api = await sharedApi();

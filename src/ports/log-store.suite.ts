@@ -220,7 +220,12 @@ function runtimeRules(fixture: () => LogStoreFixture): void {
     }));
     for (let from = 0; from < lines.length; from += 20)
       await store.appendRuntime(project, lines.slice(from, from + 20));
-    const read = async (query: { since?: string; until?: string; contains?: string }) => {
+    const read = async (query: {
+      since?: string;
+      until?: string;
+      contains?: string;
+      accepts?: (text: string) => boolean;
+    }) => {
       const paged = await followQuery(store, project, query);
       assert.deepEqual((await store.readRuntime(project, { limit: 5000, ...query })).lines, paged);
       return paged;
@@ -232,6 +237,7 @@ function runtimeRules(fixture: () => LogStoreFixture): void {
     assert.deepEqual(await read({ contains: "ERROR" }), matching(/error/i));
     assert.deepEqual(await read({ contains: '"disk" \\ FULL ☃' }), matching(/disk/));
     assert.deepEqual(await read({ contains: '"deployment":3' }), []);
+    assert.deepEqual(await read({ accepts: (text) => /error/i.test(text) }), matching(/error/i));
     assert.deepEqual(await read({ contains: "fine", since: atMs(100) }), matching(/fine/).slice(-4));
     const newest = await store.readRuntime(project, { limit: 2, contains: "fine", until: atMs(100) });
     assert.deepEqual(newest.lines, matching(/fine/).slice(18, 20));

@@ -73,6 +73,8 @@ export interface RuntimeQuery {
   readonly since?: string;
   /** Only lines written before this instant. */
   readonly until?: string;
+  /** Only lines whose text this accepts. */
+  readonly accepts?: (text: string) => boolean;
   /** Only lines that contain this text, ignoring case. */
   readonly contains?: string;
 }

@@ -245,6 +245,14 @@ test(
   },
 );
 
+test("a log shows the lines of one level and worse, and a way back to all", { skip }, async () => {
+  await page.goto(at("/projects/demo/logs?level=error"));
+  await page.getByText("No line names this level or a worse one.").waitFor();
+  await page.getByRole("button", { name: "Show all levels" }).click();
+  await page.getByRole("log").locator("time").first().waitFor();
+  assert.equal(await page.getByLabel("Level").inputValue(), "");
+});
+
 test("on a phone the text of a log has the whole width, below its time", { skip }, async () => {
   await page.setViewportSize(screens.phone);
   await page.goto(at("/projects/demo/logs"));

@@ -104,10 +104,10 @@ export const importRules: readonly ImportRule[] = [
   {
     name: "http-knows-rows-not-nouns",
     comment:
-      "http may import contract, mcp, store, kit, features' handlers and front doors, fastify, ws, and what verifies passkeys and identity providers",
+      "http may import contract, mcp, store, kit, features' handlers and front doors, fastify, ws, marked, and what verifies passkeys and identity providers",
     from: { path: "^src/http/", pathNot: tests() },
     to: {
-      pathNot: `^(?:src/(?:http|mcp|contract|store|kit)/|src/features/[^/]+\\.ts$|src/features/[^/]+/handlers\\.ts$|${frontDoor()}|node_modules/(?:fastify|@fastify/[^/]+|zod|kysely|lru-cache|ws|@simplewebauthn/server|openid-client)/)`,
+      pathNot: `^(?:src/(?:http|mcp|contract|store|kit)/|src/features/[^/]+\\.ts$|src/features/[^/]+/handlers\\.ts$|${frontDoor()}|node_modules/(?:fastify|@fastify/[^/]+|zod|kysely|lru-cache|ws|marked|@simplewebauthn/server|openid-client)/)`,
       dependencyTypesNot: ["core"],
     },
   },

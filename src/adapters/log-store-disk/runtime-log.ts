@@ -288,9 +288,12 @@ const atEnds = atBegins + "2026-01-02T03:04:05.678Z".length;
  * second.
  */
 function lineFilter(query: RuntimeQuery, textOf: (line: string) => string): (line: string) => boolean {
-  const filters = [originFilter(query), timeFilter(query), textFilter(query, textOf)].filter(
-    (filter) => filter !== undefined,
-  );
+  const filters = [
+    originFilter(query),
+    timeFilter(query),
+    textFilter(query, textOf),
+    choiceFilter(query, textOf),
+  ].filter((filter) => filter !== undefined);
   return (line) => filters.every((filter) => filter(line));
 }
 
@@ -307,6 +310,10 @@ function timeFilter({ since, until }: Pick<RuntimeQuery, "since" | "until">) {
     const at = line.slice(atBegins, atEnds);
     return (since === undefined || at >= since) && (until === undefined || at < until);
   };
+}
+
+function choiceFilter({ accepts }: RuntimeQuery, textOf: (line: string) => string) {
+  return accepts && ((line: string) => accepts(textOf(line)));
 }
 
 function textFilter({ contains }: RuntimeQuery, textOf: (line: string) => string) {

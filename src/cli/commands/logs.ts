@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Option, type Command } from "commander";
+import { logLevels, type LogLevel } from "../../contract/log-level.ts";
 import type { Answer, Client } from "../../contract/client.ts";
 import { addCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
@@ -19,7 +20,7 @@ export function addLogs(program: Command, ctx: CliContext): void {
     "berth logs",
     "berth logs -f",
     "berth logs -f --process worker",
-    "berth logs --since 1h --grep error",
+    "berth logs --since 1h --level error",
     'berth logs --since 2026-01-31T09:00:00Z --until "2026-01-31 10:30" --process worker',
     "berth logs -p demo --source build -n 1000",
   ];
@@ -29,6 +30,7 @@ export function addLogs(program: Command, ctx: CliContext): void {
     .option("--since <time>", "the lines from a time on: 90s, 15m, 2h, 7d ago, or 2026-01-31T09:00:00Z")
     .option("--until <time>", "the lines before a time")
     .option("--grep <text>", "the lines that contain this text, in upper or lower case")
+    .addOption(new Option("--level <level>", "the lines that name this level or a worse one").choices(logLevels))
     .option("--process <type>", "only lines of this process type, such as web or worker")
     .option("--replica <number>", "only lines of the replicas with this number, 0 to 7")
     .addOption(new Option("--source <source>", "which log").choices(["runtime", "build"]).default("runtime"))
@@ -48,7 +50,7 @@ export function addLogs(program: Command, ctx: CliContext): void {
 function queryOf(options: LogOptions): Followed["query"] {
   if (options.follow === true && options.until !== undefined)
     throw usageError("--follow and --until cannot be combined: leave one of them out.");
-  const { source, process, grep } = options;
+  const { source, process, grep, level } = options;
   const range = { since: instant(options.since, "--since"), until: instant(options.until, "--until") };
   if (source === "build" && (range.since ?? range.until) !== undefined)
     throw usageError("Lines of a build have no time: leave out --since and --until.");
@@ -57,7 +59,7 @@ function queryOf(options: LogOptions): Followed["query"] {
     options.lines === undefined ? usual : wholeNumber(options.lines, "--lines", { least: 1, most: mostLines });
   const replica =
     options.replica === undefined ? undefined : wholeNumber(options.replica, "--replica", { least: 0, most: 7 });
-  return { source, limit, process, replica, grep, ...range };
+  return { source, limit, process, replica, grep, level, ...range };
 }
 
 /** Prints every stored line of a range, page by page. */
@@ -76,14 +78,14 @@ async function printRange(ctx: CliContext, client: Client, { slug, query }: Foll
 
 /** Explains on standard error why nothing is printed. */
 async function noteEmpty(ctx: CliContext, client: Client, { slug, query }: Followed): Promise<void> {
-  const { process, replica, since, until, grep } = query;
+  const { process, replica, since, until, grep, level } = query;
   if (query.source === "runtime" && process !== undefined) {
     const { processes } = await client.call("processes.list", { params: { slug } });
     const types = processes.map(({ type }) => type);
     if (!types.includes(process))
       return ctx.output.note(() => `${slug} has no process type ${process}; it has ${types.join(", ") || "none yet"}.`);
   }
-  const isFiltered = [process, replica, since, until, grep].some((filter) => filter !== undefined);
+  const isFiltered = [process, replica, since, until, grep, level].some((filter) => filter !== undefined);
   ctx.output.note(() => (isFiltered ? "No stored line matches." : `${slug} has no log lines yet.`));
 }
 
@@ -101,6 +103,7 @@ interface LogOptions {
   since?: string;
   until?: string;
   grep?: string;
+  level?: LogLevel;
   process?: string;
   replica?: string;
   source: "runtime" | "build";
@@ -117,6 +120,7 @@ interface Followed {
     readonly since: string | undefined;
     readonly until: string | undefined;
     readonly grep: string | undefined;
+    readonly level: LogLevel | undefined;
   };
 }
 

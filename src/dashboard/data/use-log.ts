@@ -1,5 +1,6 @@
 import { useEffect, useState } from "react";
 import { ApiError, type Client } from "../../contract/client.ts";
+import type { LogLevel } from "../../contract/log-level.ts";
 import { limits } from "../../contract/limits.ts";
 import type { LogLine } from "../ui/log-lines.tsx";
 import { call, useClient } from "./api.ts";
@@ -16,6 +17,8 @@ interface LogQuery {
   readonly since: string | undefined;
   /** The end of the range. Such a log gets no new lines, so it is read once. */
   readonly until: string | undefined;
+  /** Only lines of this level or a worse one. */
+  readonly level: LogLevel | undefined;
   readonly limit: number;
 }
 

@@ -11,7 +11,7 @@ import { Brand } from "../ui/brand.tsx";
 import { IconButton } from "../ui/button.tsx";
 import { Dot } from "../ui/status.tsx";
 import { Plain } from "../ui/text.tsx";
-import { docsAbout } from "./how.ts";
+import { docsAbout } from "./docs-about.ts";
 import { openPalette } from "./open-palette.ts";
 import { sections } from "./places.ts";
 import { standOf, type OverviewProject } from "./stand.ts";

@@ -9,6 +9,7 @@ import {
   type MouseEvent,
   type ReactNode,
 } from "react";
+import type { LogLevel } from "../../contract/log-level.ts";
 import { exact } from "../data/format.ts";
 import { Ansi } from "./ansi.tsx";
 
@@ -17,6 +18,7 @@ export interface LogLine {
   /** The process type; null in a build's log. */
   readonly process: string | null;
   readonly replica: number | null;
+  readonly level?: LogLevel | null;
   readonly text: string;
 }
 
@@ -208,16 +210,23 @@ interface RowProps {
   readonly isHit: boolean;
 }
 
+// The text says it, too: the bar finds it in a page full of lines.
+const levelLooks = {
+  error: "shadow-[inset_3px_0_var(--bad)]",
+  warn: "shadow-[inset_3px_0_var(--warn)]",
+  info: "",
+  debug: "text-muted",
+};
 const replicaColours = ["text-busy", "text-ok", "text-warn", "text-accent", "text-bad"];
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 
 function Row({ line, wraps, query, isHit }: RowProps) {
-  const { at, process, replica, text } = line;
+  const { at, process, replica, level, text } = line;
   return (
     <div
       ref={isHit ? showHit : undefined}
       aria-current={isHit || undefined}
-      className={`px-4 ${wraps ? `wrap-anywhere whitespace-pre-wrap ${at === null ? "" : replica === null ? hangingWithoutName : hanging}` : "h-5 whitespace-pre"} ${isHit ? "bg-warn/15" : ""}`}
+      className={`px-4 ${wraps ? `wrap-anywhere whitespace-pre-wrap ${at === null ? "" : replica === null ? hangingWithoutName : hanging}` : "h-5 whitespace-pre"} ${level ? levelLooks[level] : ""} ${isHit ? "bg-warn/15" : ""}`}
     >
       {at !== null && (
         <time dateTime={at} className="mr-3 text-muted select-none">

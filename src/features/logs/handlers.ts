@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { levelOf, type LogLevel } from "../../contract/log-level.ts";
 import type { Query, Result } from "../../contract/routes.ts";
 import { instantOf } from "../../kit/instant.ts";
 import type { LogStore } from "../../ports/log-store.ts";
@@ -35,7 +36,7 @@ export const logs: Handlers<"logs"> = {
       );
     const read = (after: string | undefined, lines: number) =>
       source === "build"
-        ? listBuildLines(ctx, project.id, { limit: lines, after, grep: query.grep })
+        ? listBuildLines(ctx, project.id, { grep: query.grep, level: query.level, limit: lines, after })
         : listRuntimeLines(ctx, project.id, { query, limit: lines, after });
     if (!query.follow) return read(after, limit);
     const check = async () => void (await livingProject(ctx.tx, ctx.project.org_id, params.slug));
@@ -57,7 +58,7 @@ interface RuntimeLines {
 }
 
 async function listRuntimeLines(ctx: Context<"logs.list">, projectId: string, { query, limit, after }: RuntimeLines) {
-  const { process, replica, since, until, grep } = query;
+  const { process, replica, since, until, grep, level } = query;
   const page = await ctx.platform.ports.logStore.readRuntime(projectId, {
     limit,
     ...(after === undefined ? {} : { after }),
@@ -66,19 +67,25 @@ async function listRuntimeLines(ctx: Context<"logs.list">, projectId: string, { 
     ...(since === undefined ? {} : { since: instantOf(since, ctx.now) }),
     ...(until === undefined ? {} : { until: instantOf(until, ctx.now) }),
     ...(grep === undefined ? {} : { contains: grep }),
+    ...(level === undefined ? {} : { accepts: lineFilter(undefined, level) }),
   });
-  return { source: "runtime" as const, lines: [...page.lines], next_cursor: page.cursor };
+  return {
+    source: "runtime" as const,
+    lines: page.lines.map((line) => ({ ...line, level: levelOf(line.text) })),
+    next_cursor: page.cursor,
+  };
 }
 
 interface BuildLines {
   readonly limit: number;
   readonly after: string | undefined;
-  readonly grep: string | undefined;
+  readonly grep?: string | undefined;
+  readonly level?: LogLevel | undefined;
 }
 
-async function listBuildLines(ctx: Context<"logs.list">, projectId: string, { limit, after, grep }: BuildLines) {
+async function listBuildLines(ctx: Context<"logs.list">, projectId: string, { limit, after, grep, level }: BuildLines) {
   const { logStore } = ctx.platform.ports;
-  const wanted = { limit, isWanted: lineFilter(grep) };
+  const wanted = { limit, isWanted: lineFilter(grep, level) };
   const newest = await selectNewestBuild(ctx.tx, ctx.caller.org_id, projectId);
   if (newest === undefined) return { source: "build" as const, lines: [], next_cursor: null };
   if (after === undefined) return pageOf(newest.id, await readNewestLines(logStore, newest.id, wanted));
@@ -102,7 +109,14 @@ function pageOf(build_id: string, { lines, offset }: Part) {
   const next_cursor = formatCursor({ build_id, offset });
   return {
     source: "build" as const,
-    lines: lines.map((text) => ({ at: null, deployment: null, process: null, replica: null, text })),
+    lines: lines.map((text) => ({
+      at: null,
+      deployment: null,
+      process: null,
+      replica: null,
+      level: levelOf(text),
+      text,
+    })),
     next_cursor,
   };
 }

@@ -1,3 +1,5 @@
+import { isAtLeast, levelOf, type LogLevel } from "../../contract/log-level.ts";
+
 export interface BuildCursor {
   readonly build_id: string;
   readonly offset: number;
@@ -37,10 +39,12 @@ export function firstWithin(lines: readonly string[], limit: number): readonly s
   return newestWithin(lines.toReversed(), limit).toReversed();
 }
 
-/** Returns a filter for lines that contain a text, ignoring case; without a text it accepts every line. */
-export function lineFilter(grep: string | undefined): (line: string) => boolean {
+/** Returns a filter for lines that contain a text, ignoring case, and name a level or a worse one; without either it accepts every line. */
+export function lineFilter(grep: string | undefined, level?: LogLevel): (line: string) => boolean {
   const text = grep?.toLowerCase();
-  return (line) => text === undefined || line.toLowerCase().includes(text);
+  return (line) =>
+    (text === undefined || line.toLowerCase().includes(text)) &&
+    (level === undefined || isAtLeast(levelOf(line), level));
 }
 
 export function linesOf(text: string): string[] {

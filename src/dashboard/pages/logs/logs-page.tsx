@@ -1,6 +1,7 @@
 import { getRouteApi } from "@tanstack/react-router";
 import { ArrowUp } from "lucide-react";
 import type { ReactNode } from "react";
+import type { LogLevel } from "../../../contract/log-level.ts";
 import { limits } from "../../../contract/limits.ts";
 import { useCall } from "../../data/api.ts";
 import { useProject, useSlug, type Project } from "../../data/project.ts";
@@ -19,6 +20,7 @@ const none = { process: undefined, replica: undefined, since: undefined, until: 
 export interface LogsSearch extends TimeRange, Origin {
   readonly source?: "build";
   readonly q?: string;
+  readonly level?: LogLevel;
 }
 
 /** The page of the application's output, live. */
@@ -26,29 +28,46 @@ export function LogsPage() {
   const slug = useSlug();
   const { data: project } = useProject();
   const { q = "", ...search } = route.useSearch();
-  const { source = "runtime", process, replica, since, until } = search;
+  const { source = "runtime", process, replica, since, until, level } = search;
   const range = { ...(since === undefined ? {} : { since }), ...(until === undefined ? {} : { until }) };
   const origin = { ...(process === undefined ? {} : { process }), ...(replica === undefined ? {} : { replica }) };
+  const named = level === undefined ? {} : { level };
   const navigate = route.useNavigate();
   const isRuntime = source === "runtime";
   // For a range, as many lines as one response may hold.
   const limit = since === undefined ? 1000 : limits.log_lines;
-  const log = useLog({ slug, source, limit, ...(isRuntime ? { process, replica, since, until } : none) });
+  const log = useLog({ slug, source, limit, level, ...(isRuntime ? { process, replica, since, until } : none) });
   const withText = (text: string, others: LogsSearch) =>
     void navigate({ search: { ...others, ...(text === "" ? {} : { q: text }) }, replace: true });
-  const set = (next: LogsSearch) => withText(q, { ...(source === "build" ? { source } : {}), ...next });
+  const set = (next: LogsSearch) => withText(q, { ...(source === "build" ? { source } : {}), ...named, ...next });
+  const setLevel = (next: LogLevel | "") => {
+    const { level: _, ...others } = search;
+    withText(q, next === "" ? others : { ...others, level: next });
+  };
   const controls = (
     <>
       <Select
         aria-label="Source"
         className="max-w-36"
         value={source}
-        onChange={(event) => withText(q, event.target.value === "build" ? { source: "build" } : {})}
+        onChange={(event) => withText(q, { ...(event.target.value === "build" ? { source: "build" } : {}), ...named })}
       >
         <option value="runtime">Application</option>
         <option value="build">Last build</option>
       </Select>
       {isRuntime && <OriginSelect slug={slug} origin={origin} onOrigin={(next) => set({ ...range, ...next })} />}
+      <Select
+        aria-label="Level"
+        className="max-w-40"
+        value={level ?? ""}
+        onChange={(event) => setLevel(event.target.value as LogLevel | "")}
+      >
+        <option value="">All levels</option>
+        <option value="error">Errors</option>
+        <option value="warn">Warnings and worse</option>
+        <option value="info">Info and worse</option>
+        <option value="debug">All with a level</option>
+      </Select>
       {isRuntime && <TimeRangeControl range={range} onRange={(next) => set({ ...origin, ...next })} />}
     </>
   );
@@ -56,7 +75,7 @@ export function LogsPage() {
     <Page wide title="Logs">
       {log.error !== null && <Problem error={log.error} />}
       <LogView
-        of={`${slug} ${source} ${process} ${replica} ${since} ${until}`}
+        of={`${slug} ${source} ${process} ${replica} ${since} ${until} ${level}`}
         searched={`${q}`}
         onSearch={(text) => withText(text, search)}
         lines={log.lines}
@@ -83,6 +102,7 @@ export function LogsPage() {
               project={project}
               isBuild={!isRuntime}
               isFiltered={process !== undefined || replica !== undefined}
+              onAllLevels={level === undefined ? undefined : () => setLevel("")}
               isRange={since !== undefined || until !== undefined}
               onShowAll={() => set(process === undefined && replica === undefined ? {} : range)}
             />
@@ -102,10 +122,18 @@ interface EmptyLogProps {
   readonly isFiltered: boolean;
   readonly isRange: boolean;
   readonly onShowAll: () => void;
+  /** Undefined if lines of all levels are shown. */
+  readonly onAllLevels: (() => void) | undefined;
 }
 
 /** Says why a log has no lines, and what to do next. */
-function EmptyLog({ project, isBuild, isFiltered, isRange, onShowAll }: EmptyLogProps) {
+function EmptyLog({ project, isBuild, isFiltered, isRange, onShowAll, onAllLevels }: EmptyLogProps) {
+  if (onAllLevels !== undefined)
+    return (
+      <Reason text="No line names this level or a worse one.">
+        <Button onClick={onAllLevels}>Show all levels</Button>
+      </Reason>
+    );
   if (isBuild) return <Reason text="There is no build log yet. The next push writes one." />;
   if (isFiltered || isRange)
     return (
