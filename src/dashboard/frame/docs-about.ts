@@ -18,6 +18,7 @@ const about: Readonly<Record<string, string>> = {
   "/projects/$slug/logs": "observability#logs",
   "/projects/$slug/requests": "observability#requests",
   "/projects/$slug/metrics": "observability#metrics",
+  "/projects/$slug/terminal": "dashboard#terminal",
   "/projects/$slug/processes": "applications#process-types",
   "/projects/$slug/runs/$number": "applications#one-off-commands",
   "/projects/$slug/variables": "applications#env-files",
