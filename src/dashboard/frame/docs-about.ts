@@ -29,6 +29,7 @@ const about: Readonly<Record<string, string>> = {
   "/projects/$slug/database/$schema/$table": "table-browser",
   "/projects/$slug/backups": "backups",
   "/projects/$slug/backups/$id": "backups#what-a-backup-is",
+  "/projects/$slug/storage": "dashboard#storage",
   "/projects/$slug/timeline": "observability#timeline-and-activity",
   "/projects/$slug/settings": "dashboard#settings",
 };
