@@ -20,6 +20,7 @@ export const rows = [
     request: "POST /v1/ssh-keys",
     may: "member ssh-keys:write",
     within_projects: true,
+    fresh: true,
     // A key pulls and pushes with its token's rights, and code that is pushed can read the project's secrets.
     further_scopes: ["projects:read", "deployments:write"],
     body: z.strictObject({

@@ -32,6 +32,7 @@ export const rows = [
     may: "member tokens:write",
     within_projects: true,
     approval: true,
+    fresh: true,
     body: z.strictObject({
       name,
       role: z.enum(roles).default("member"),

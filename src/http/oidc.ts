@@ -100,11 +100,12 @@ async function answering<T>({ name }: Provider, work: () => Promise<T>): Promise
   });
   try {
     return await Promise.race([work(), late]);
-  } catch (error) {
-    const reason = unreachable(error);
+  } catch (error_) {
+    const reason = unreachable(error_);
     if (reason !== undefined)
       throw new Refused("provider_unavailable", { error: `${name} does not work as a sign-in now. ${reason}` });
-    throw new Refused("unauthorized", { error: `The answer of ${name} is not valid here, or was used before.` });
+    const error = mistimed(error_, name) ?? `The answer of ${name} is not valid here, or was used before.`;
+    throw new Refused("unauthorized", { error });
   } finally {
     clearTimeout(timer);
   }
@@ -116,6 +117,18 @@ class Unreachable extends Error {}
 function unreachable(error: unknown): string | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause)
     if (cause instanceof Unreachable) return cause.message;
+  return undefined;
+}
+
+/** Returns what to say of an ID token that is valid at another time; the difference shows that a clock is wrong. */
+function mistimed(error: unknown, name: string): string | undefined {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    const { claims, now, claim } = (cause.cause ?? {}) as { claims?: Claims; now?: number; claim?: string };
+    if (claim !== "exp" && claim !== "nbf") continue;
+    const seconds = Math.abs(Number(now) - Number(claims?.[claim]));
+    const when = claim === "exp" ? `ended ${seconds} seconds ago` : `begins in ${seconds} seconds`;
+    return `By this machine's clock, the answer of ${name} ${when}. Try again; if that does not help, the platform's operator compares the clocks.`;
+  }
   return undefined;
 }
 

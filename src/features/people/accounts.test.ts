@@ -110,7 +110,7 @@ test("the operator's link signs a person in once, after a question, and lets the
   assert.equal(invited.body["code"], "owner_only");
 });
 
-test("a person's session that is not fresh neither invites nor changes people; a token needs no proof", async () => {
+test("a person's session that is not fresh neither invites, changes people nor makes tokens and keys; a token needs no proof", async () => {
   const org = await testOrganization(db, "stale");
   const { token } = await person(org, "Owner", { role: "owner" });
   const { members } = (await api.call("GET", "/v1/members", { token })).body as { members: { id: string }[] };
@@ -123,6 +123,8 @@ test("a person's session that is not fresh neither invites nor changes people; a
     ["POST", "/v1/invites", {}],
     ["PATCH", `/v1/members/${members[0]?.id}`, { role: "member" }],
     ["DELETE", `/v1/members/${members[0]?.id}`, undefined],
+    ["POST", "/v1/api-tokens", { name: "hers" }],
+    ["POST", "/v1/ssh-keys", { name: "hers", public_key: "ssh-ed25519 AAAA" }],
   ] as const;
   await eventually(
     async () => (await api.call("DELETE", "/v1/members/none", { token })).status === 403,
@@ -131,4 +133,5 @@ test("a person's session that is not fresh neither invites nor changes people; a
   for (const [method, path, body] of requests)
     assert.deepEqual(codeOf(await api.call(method, path, { token, body })), [403, "fresh_sign_in_required"]);
   assert.equal((await api.call("POST", "/v1/invites", { token: org.owner, body: {} })).status, 201);
+  assert.equal((await api.call("POST", "/v1/api-tokens", { token: org.owner, body: { name: "ci" } })).status, 201);
 });
