@@ -100,11 +100,11 @@ async function answering<T>({ name }: Provider, work: () => Promise<T>): Promise
   });
   try {
     return await Promise.race([work(), late]);
-  } catch (error_) {
-    const reason = unreachable(error_);
+  } catch (failure) {
+    const reason = unreachable(failure);
     if (reason !== undefined)
       throw new Refused("provider_unavailable", { error: `${name} does not work as a sign-in now. ${reason}` });
-    const error = mistimed(error_, name) ?? `The answer of ${name} is not valid here, or was used before.`;
+    const error = mistimed(failure, name) ?? `The answer of ${name} is not valid here, or was used before.`;
     throw new Refused("unauthorized", { error });
   } finally {
     clearTimeout(timer);

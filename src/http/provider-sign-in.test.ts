@@ -189,7 +189,8 @@ test("an ID token with a wrong issuer, audience, nonce, signature, age or withou
     { claims: { iss: "https://accounts.example" } },
     { claims: { aud: "another" } },
     { claims: { nonce: "another" } },
-    { claims: { exp: Math.floor(Date.now() / 1000) - 90 } },
+    { claims: { exp: Math.floor(Date.now() / 1000) - 90 }, says: /ended \d+ seconds ago/ },
+    { claims: { nbf: Math.floor(Date.now() / 1000) + 900 }, says: /begins in \d+ seconds/ },
     { claims: { sub: undefined } },
     { alg: "none" as const },
     { badSignature: true },
@@ -197,6 +198,7 @@ test("an ID token with a wrong issuer, audience, nonce, signature, age or withou
     falseIssuer.state.falsified = falsified;
     const refused = await attempt();
     assert.equal(refused.status, 401, `${JSON.stringify(falsified)} ${refused.text}`);
+    if ("says" in falsified) assert.match(refused.text, falsified.says);
   }
   assert.equal(await people(), before);
   falseIssuer.state.falsified = { claims: { name: "<b>Eve</b>", email: "x\u202ey" } };
