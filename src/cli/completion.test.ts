@@ -37,7 +37,7 @@ test("bash completes commands, their verbs, options and fixed words", async () =
       ["show", "settings"],
     ],
     [["berth", "-p", "demo", "logs", "--so"], ["--source"]],
-    [["berth", "database", "c"], ["create"]],
+    [["berth", "database", "cr"], ["create"]],
     [["berth", "completion", "z"], ["zsh"]],
   ];
   for (const [words, expected] of cases) {
