@@ -38,26 +38,29 @@ const visit = async () => {
   assert.equal(status, 200, body);
   return JSON.parse(body) as { started: number };
 };
-
-// Both tests are about one sleep: falling asleep takes more than a minute.
-test("an application without requests stops, and a control plane that was killed leaves it asleep", async () => {
-  await platform.call("PUT", `/v1/projects/${slug}/settings`, { sleep_after_minutes: 1 });
-  await eventually(
+const fallsAsleep = () =>
+  eventually(
     async () => (await project()).health?.state === "asleep" && (await running()).length === 0,
     "it sleeps, and nothing of it runs",
   );
+
+test("an application without requests stops, and the next requests wait until it has started", async () => {
+  const before = await visit();
+  await platform.call("PUT", `/v1/projects/${slug}/settings`, { sleep_after_minutes: 1 });
+  await fallsAsleep();
+  const answers = await Promise.all(Array.from({ length: 20 }, visit));
+  const starts = new Set(answers.map(({ started }) => started));
+  assert.equal(starts.size, 1, "it was started once");
+  assert.ok((answers[0]?.started ?? 0) > before.started);
+  await eventually(async () => (await project()).health?.state === "healthy", "it is awake");
+});
+
+test("a control plane that was killed leaves what sleeps asleep, and wakes it after its start", async () => {
+  await fallsAsleep();
   await platform.end("SIGKILL");
   const { status, headers } = await platform.visit(slug);
   assert.deepEqual([status, headers["x-berth-error"]], [503, "asleep"], "nobody could start it");
   await platform.restart();
   assert.equal((await project()).health?.state, "asleep");
-});
-
-test("the next requests wait until it has started, once", async () => {
-  const restartedAt = Date.now();
-  const answers = await Promise.all(Array.from({ length: 20 }, visit));
-  const starts = new Set(answers.map(({ started }) => started));
-  assert.equal(starts.size, 1, "it was started once");
-  assert.ok((answers[0]?.started ?? 0) > restartedAt);
-  await eventually(async () => (await project()).health?.state === "healthy", "it is awake");
+  await visit();
 });
