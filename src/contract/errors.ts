@@ -22,7 +22,7 @@ export const errors = {
     status: 403,
     retry: "after_change",
     meaning: "This needs proof that you are there: the last one is older than 10 minutes.",
-    hint: "Use your passkey, or sign in again with your provider, then repeat it.",
+    hint: "Use your passkey, or sign in again with your provider, then repeat it. Who has neither adds a passkey to the account, or uses the command line with a token.",
   },
   approval_required: {
     status: 403,
