@@ -1,11 +1,16 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, open, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { join } from "node:path";
 import { runOk } from "./exec.ts";
 
+const url = JSON.stringify(pathToFileURL(join(import.meta.dirname, "inherited-descriptors.ts")));
+
 test("a descriptor of the program that started this one is closed; Node's own stay", async () => {
-  const url = JSON.stringify(pathToFileURL(join(import.meta.dirname, "inherited-descriptors.ts")));
   const code = `import { readlinkSync } from "node:fs"; import { closeInheritedDescriptors } from ${url};
     closeInheritedDescriptors();
     try { console.log(readlinkSync("/proc/self/fd/200")); } catch ({ code }) { console.log(code); }
@@ -13,4 +18,29 @@ test("a descriptor of the program that started this one is closed; Node's own st
   const node = [process.execPath, "--input-type=module", "-e", code];
   const { stdout } = await runOk({ file: "bash", args: ["-c", 'exec 200</; exec "$0" "$@"', ...node] });
   assert.equal(stdout, "ENOENT\nalive\n");
+});
+
+test("the certificates that a thread of Node reads stay open, so that it closes nobody else's file", async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), "berth-descriptors-"));
+  t.after(() => rm(folder, { recursive: true }));
+  // A reader of this pipe waits until its writer closes it.
+  const pipe = join(folder, "certificates");
+  await runOk({ file: "mkfifo", args: [pipe] });
+  const held = await open(pipe, "r+");
+  const code = `import "node:tls"; import { readdirSync, readlinkSync } from "node:fs";
+    import { closeInheritedDescriptors } from ${url};
+    const target = (fd) => { try { return readlinkSync("/proc/self/fd/" + fd); } catch {} };
+    const isRead = () => readdirSync("/proc/self/fd").some((fd) => target(fd) === process.env.NODE_EXTRA_CA_CERTS);
+    while (!isRead()) await new Promise((resolve) => setTimeout(resolve, 5));
+    closeInheritedDescriptors();
+    console.log(isRead());`;
+  const env = { ...process.env, NODE_EXTRA_CA_CERTS: pipe };
+  const child = spawn(process.execPath, ["--input-type=module", "-e", code], {
+    env,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const [said] = (await once(child.stdout, "data")) as [Buffer];
+  await held.close();
+  await once(child, "exit");
+  assert.equal(said.toString(), "true\n");
 });
