@@ -24,8 +24,12 @@ const projectsOf = sql<string[] | null>`case when project_ids is not null then a
 
 const person = sql<string | null>`(select person.name from person where person.id = api_token.person_id)`.as("person");
 
+/** The token of a program ends by itself after 30 days without use; people forget what they connected. */
+const isInUse = sql<boolean>`(api_token.kind not in ('cli', 'mcp')
+  or coalesce(api_token.last_used_at, api_token.created_at) > now() - interval '30 days')`;
+
 /** A token as it is listed: programs that did not fetch theirs, or whose token has ended, are none. */
-const isListed = sql<boolean>`(kind = 'token' or (kind in ('cli', 'mcp') and prefix <> '' and expires_at > now()))`;
+const isListed = sql<boolean>`(kind = 'token' or (kind in ('cli', 'mcp') and prefix <> '' and expires_at > now() and ${isInUse}))`;
 
 /** The projects to which a token is limited, with their previews. */
 export const reachedProjects = sql<
@@ -33,7 +37,7 @@ export const reachedProjects = sql<
 >`case when api_token.project_ids is not null then api_token.project_ids || array(
   select id from project where preview_of = any(api_token.project_ids) and purged_at is null) end`.as("project_ids");
 
-const isLive = sql<boolean>`api_token.revoked_at is null and (api_token.expires_at is null or api_token.expires_at > now())`;
+const isLive = sql<boolean>`api_token.revoked_at is null and (api_token.expires_at is null or api_token.expires_at > now()) and ${isInUse}`;
 
 const callers = (db: Db | Tx) =>
   db

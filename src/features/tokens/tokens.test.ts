@@ -23,6 +23,32 @@ test("a token's text is recognisable, checked, and different each time", () => {
   }
 });
 
+test("a program's token that nobody has used for 30 days ends and is listed no more; a person's own goes on", async () => {
+  const { db } = api.database;
+  const org = await testOrganization(db, "forgotten");
+  const ago = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
+  const made = async (name: string, values: { kind?: "cli" | "mcp"; created_at: string; last_used_at?: string }) => {
+    const { body } = await create(org.owner, { name });
+    await db.updateTable("api_token").set(values).where("id", "=", String(body["id"])).execute();
+    return String(body["token"]);
+  };
+  const tokens = [
+    await made("never used", { kind: "cli", created_at: ago(31) }),
+    await made("unused", { kind: "mcp", created_at: ago(60), last_used_at: ago(31) }),
+    await made("used", { kind: "cli", created_at: ago(60), last_used_at: ago(29) }),
+    await made("own", { created_at: ago(60), last_used_at: ago(31) }),
+  ];
+  const { api_tokens: listed } = (await api.call("GET", "/v1/api-tokens", { token: org.owner })).body as {
+    api_tokens: { name: string }[];
+  };
+  const names = listed.map(({ name }) => name);
+  assert.deepEqual([names.includes("never used"), names.includes("unused")], [false, false]);
+  assert.deepEqual([names.includes("used"), names.includes("own")], [true, true]);
+  const statuses = [];
+  for (const token of tokens) statuses.push((await api.call("GET", "/v1/projects", { token })).status);
+  assert.deepEqual(statuses, [401, 401, 200, 200]);
+});
+
 test("a new token is shown once, and only its hash is kept", async () => {
   const { db } = api.database;
   const org = await testOrganization(db, "shown");
