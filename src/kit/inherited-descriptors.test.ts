@@ -1,6 +1,4 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtemp, open, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -35,12 +33,12 @@ test("the certificates that a thread of Node reads stay open, so that it closes 
     closeInheritedDescriptors();
     console.log(isRead());`;
   const env = { ...process.env, NODE_EXTRA_CA_CERTS: pipe };
-  const child = spawn(process.execPath, ["--input-type=module", "-e", code], {
-    env,
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  const [said] = (await once(child.stdout, "data")) as [Buffer];
-  await held.close();
-  await once(child, "exit");
-  assert.equal(said.toString(), "true\n");
+  let said = "";
+  const onStdout = (chunk: Buffer) => {
+    said += chunk.toString();
+    void held.close();
+  };
+  const node = { file: process.execPath, args: ["--input-type=module", "-e", code] };
+  await runOk(node, { env, onStdout });
+  assert.equal(said, "true\n");
 });

@@ -15,8 +15,9 @@ const refused: readonly { readonly pattern: RegExp; readonly only?: RegExp; read
   { pattern: /"resolve[d]": "http/, only: /^package-lock\.json$/, advice: "holds registry addresses: see .npmrc" },
   { pattern: /\bshell:\s*tru[e]\b/, only: /\.(?:ts|tsx|mjs)$/, advice: "starts a shell: pass an argument array" },
   {
+    // inherited-descriptors.ts reads a variable of Node's own, before there are settings.
     pattern: /\bprocess\.en[v]\b/,
-    only: /^src\/(?!daemon\/config\.ts$|cli\/environment\.ts$).*(?<!\.test|\.suite|-fixture|\/test-[a-z-]+)\.ts$/,
+    only: /^src\/(?!daemon\/config\.ts$|cli\/environment\.ts$|kit\/inherited-descriptors\.ts$).*(?<!\.test|\.suite|-fixture|\/test-[a-z-]+)\.ts$/,
     advice: "reads the environment: daemon/config.ts does that",
   },
   { pattern: /\b(?:clau[d]e|anthropi[c]|chatgp[t])\b/i, advice: "speaks of something other than Berth" },
