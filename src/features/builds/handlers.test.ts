@@ -154,12 +154,12 @@ test("an application's lines are listed with their deployment and replica", asyn
     lines: unknown[];
     next_cursor: string;
   };
-  assert.deepEqual(page.lines, [{ ...line, text: "again" }]);
+  assert.deepEqual(page.lines, [{ ...line, text: "again", level: null }]);
   await logStore.appendRuntime(project.id, [{ ...line, text: "later" }]);
   const next = (await get(`/v1/projects/${project.slug}/logs?after=${encodeURIComponent(page.next_cursor)}`)).body as {
     lines: unknown[];
   };
-  assert.deepEqual(next.lines, [{ ...line, text: "later" }]);
+  assert.deepEqual(next.lines, [{ ...line, text: "later", level: null }]);
 });
 
 test("a cursor that no answer of this source gave is invalid", async () => {

@@ -32,15 +32,18 @@ export function LastHour({ slug }: { readonly slug: string }) {
         </Link>
       }
     >
-      <div className="min-h-38">{data === undefined ? <Skeleton rows={1} height={152} /> : <Charts data={data} />}</div>
+      {/* As high as the charts, one below the other on narrow screens, so that what follows stays where it is. */}
+      <div className="min-h-[476px] lg:min-h-[148px]">{data === undefined ? waiting : <Charts data={data} />}</div>
     </Section>
   );
 }
 
+const waiting = <Skeleton rows={1} height={146} />;
+
 function Charts({ data }: { readonly data: Metrics }) {
   const [axis, charts] = useMemo(() => [axisOf(data), chartsOf(data)], [data]);
   return (
-    <Suspense fallback={<Skeleton rows={1} height={152} />}>
+    <Suspense fallback={waiting}>
       <div className="grid gap-x-6 gap-y-4 lg:grid-cols-3">
         {charts.flatMap(({ title, ...chart }) => {
           const text = shown[title];

@@ -51,7 +51,8 @@ function Active({ project }: { readonly project: Project }) {
   const needsLook = seen !== undefined && troublesOf(seen).length > 0;
   useShowFirst(project, builds.data?.builds[0]?.id, builds.isPending);
   const diagnosis = useCall("diagnosis.get", { params: { slug } }, { enabled: needsLook });
-  if (builds.isPending || deployments.isPending || overview.isPending || diagnosis.isLoading)
+  const archive = useCall("backups.archive", { params: { slug } }, { enabled: seen?.database === "ready" });
+  if ([builds, deployments, overview].some(({ isPending }) => isPending) || diagnosis.isLoading || archive.isLoading)
     return <div aria-busy="true" />;
   return (
     <>
