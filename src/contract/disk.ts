@@ -76,7 +76,7 @@ export const rows = [
     name: "disk.read",
     request: "GET /v1/projects/:slug/disk/file",
     may: "member data:read",
-    query: z.object({ path: insideStorage, offset: queryInteger(0, Number.MAX_SAFE_INTEGER, 0) }),
+    query: z.object({ path: insideStorage, offset: queryInteger(0, 999_999_999_999, 0) }),
     result: z.object({
       base64: z.string(),
       /** Null once the file has no more bytes. */
