@@ -43,7 +43,6 @@ function needsOf(data: Overview): Need[] {
       Status shows which checks, and what helps
     </Link>
   );
-  const isOver = (share: Overview["capacity"]["cpus"]) => share.requested > share.available;
   return [
     ...(data.status === "ok"
       ? []
@@ -71,21 +70,12 @@ function needsOf(data: Overview): Need[] {
         more: `${effect} ${remedy}`,
       })),
     ),
-    ...(isOver(capacity.memory_bytes)
+    ...(capacity.memory_bytes.requested > capacity.memory_bytes.available
       ? [
           {
             tone: "warn",
             what: "Memory",
             more: `Replicas may use ${bytes(capacity.memory_bytes.requested)} of ${bytes(capacity.memory_bytes.available)}: when all fill theirs at once, some are ended. Add memory, or scale down.`,
-          } as const,
-        ]
-      : []),
-    ...(isOver(capacity.cpus)
-      ? [
-          {
-            tone: "warn",
-            what: "Processors",
-            more: "They are over-committed: when all replicas are busy at once, each gets its share and answers later.",
           } as const,
         ]
       : []),

@@ -31,7 +31,10 @@ export function UseOverTime() {
       title="Use over time"
       actions={<Choice label="Range" options={metricsRanges} value={range} onChange={choose} />}
     >
-      <View of={metrics}>{(data) => <Charts data={data} zoom={zoom} onZoom={setZoom} />}</View>
+      {/* As high as the charts, one below the other on narrow screens, so that what follows stays where it is. */}
+      <div className="min-h-[988px] lg:min-h-[460px]">
+        <View of={metrics}>{(data) => <Charts data={data} zoom={zoom} onZoom={setZoom} />}</View>
+      </div>
     </Section>
   );
 }
@@ -39,7 +42,7 @@ export function UseOverTime() {
 function Charts({ data, ...zooming }: { readonly data: Metrics } & Pick<Drawn, "zoom" | "onZoom">) {
   const [times, charts] = useMemo(() => [data.times.map((at) => Date.parse(at) / 1000), chartsOf(data)], [data]);
   return (
-    <Suspense fallback={<Skeleton rows={4} height={208} />}>
+    <Suspense fallback={<Skeleton />}>
       <div className="grid gap-5 lg:grid-cols-2">
         {charts.map((chart) => (
           <Chart key={chart.title} {...chart} {...zooming} times={times} markers={[]} />
