@@ -50,6 +50,18 @@ describe("the engine's file of a container's output", () => {
     assert.deepEqual((await log.read(first.cursor, false)).lines, ["half", "three"]);
   });
 
+  it("is read whole while the engine rotates it", async () => {
+    write("one\n");
+    renameSync(file, `${file}.1`);
+    write("two\n");
+    const first = log.read(null, false);
+    renameSync(file, `${file}.1`);
+    const { lines, cursor } = await first;
+    assert.equal(lines.at(-1), "two");
+    write("three\n");
+    assert.deepEqual((await log.read(cursor, false)).lines, ["three"]);
+  });
+
   it("counts what a rotation threw away, and begins with the oldest that is left", async () => {
     write("one\n");
     const first = await log.read(null, false);

@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import { open } from "node:fs/promises";
+import { open, type FileHandle } from "node:fs/promises";
 import { trimLast } from "../kit/trim-last.ts";
 import type { OutputChunk } from "../ports/runtime.ts";
 
@@ -26,40 +26,64 @@ export class OutputLog {
   }
 
   async read(cursor: string | null, isEnded: boolean): Promise<OutputChunk> {
-    const files = this.#files();
-    const from = parseCursor(cursor);
-    const at = from === null ? 0 : files.findIndex(({ name }) => name === from.file);
-    const isLost = from !== null && at < 0 && from.file !== "";
-    const reader = new LineReader(from !== null && !isLost && from.isInsideCutLine);
-    const toRead = files.slice(Math.max(0, at));
-    let position = { file: from?.file ?? "", offset: from?.offset ?? 0 };
-    let left = readBytes;
-    for (const [index, file] of toRead.entries()) {
-      const start = index === 0 && from !== null && !isLost && at >= 0 ? from.offset : 0;
-      const read = await readRecords(file.path, start, left);
-      for (const { text, end } of read.records) if (reader.add(text)) position = { file: file.name, offset: end };
-      left -= read.bytes;
-      if (left <= 0 || !read.isAtEnd) break;
-      const isLast = index === toRead.length - 1;
-      if (isLast && isEnded && reader.finish()) position = { file: file.name, offset: read.end };
+    const files = await this.#open();
+    try {
+      return await readFrom(files, cursor, isEnded);
+    } finally {
+      await Promise.all(files.map(({ handle }) => handle.close()));
     }
-    return {
-      lines: reader.lines,
-      cursor: `${position.file}:${position.offset}${reader.isInsideCutLine ? "c" : ""}`,
-      dropped_bytes: isLost ? Math.max(1, logFileBytes - (from?.offset ?? 0)) : 0,
-    };
   }
 
-  /** Returns the log files, oldest first. Inode numbers are soon reused, so a file's name includes its birth time. */
-  #files() {
-    return [`${this.#path}.1`, this.#path].flatMap((path) => {
-      const stat = statSync(path, { throwIfNoEntry: false, bigint: true });
-      return stat === undefined ? [] : [{ path, name: `${stat.ino}.${stat.birthtimeNs}` }];
-    });
+  /**
+   * Opens the log files, oldest first. The newer one is opened before the older: if the engine renames it in between, it is found twice and
+   * nothing is missed. Inode numbers are soon reused, so a file's name includes its birth time.
+   */
+  async #open(): Promise<readonly LogFile[]> {
+    const files: LogFile[] = [];
+    for (const path of [this.#path, `${this.#path}.1`]) {
+      const handle = await open(path, "r").catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== "ENOENT") throw error;
+      });
+      if (handle === undefined) continue;
+      const { ino, birthtimeNs } = await handle.stat({ bigint: true });
+      const name = `${ino}.${birthtimeNs}`;
+      if (files.some((other) => other.name === name)) await handle.close();
+      else files.unshift({ handle, name });
+    }
+    return files;
   }
 }
 
+interface LogFile {
+  readonly handle: FileHandle;
+  readonly name: string;
+}
+
 const logFileBytes = 16 * 1024 * 1024;
+
+async function readFrom(files: readonly LogFile[], cursor: string | null, isEnded: boolean): Promise<OutputChunk> {
+  const from = parseCursor(cursor);
+  const at = from === null ? 0 : files.findIndex(({ name }) => name === from.file);
+  const isLost = from !== null && at < 0 && from.file !== "";
+  const reader = new LineReader(from !== null && !isLost && from.isInsideCutLine);
+  const toRead = files.slice(Math.max(0, at));
+  let position = { file: from?.file ?? "", offset: from?.offset ?? 0 };
+  let left = readBytes;
+  for (const [index, file] of toRead.entries()) {
+    const start = index === 0 && from !== null && !isLost && at >= 0 ? from.offset : 0;
+    const read = await readRecords(file.handle, start, left);
+    for (const { text, end } of read.records) if (reader.add(text)) position = { file: file.name, offset: end };
+    left -= read.bytes;
+    if (left <= 0 || !read.isAtEnd) break;
+    const isLast = index === toRead.length - 1;
+    if (isLast && isEnded && reader.finish()) position = { file: file.name, offset: read.end };
+  }
+  return {
+    lines: reader.lines,
+    cursor: `${position.file}:${position.offset}${reader.isInsideCutLine ? "c" : ""}`,
+    dropped_bytes: isLost ? Math.max(1, logFileBytes - (from?.offset ?? 0)) : 0,
+  };
+}
 
 /** Joins the engine's records into lines. */
 class LineReader {
@@ -112,22 +136,17 @@ interface Records {
 }
 
 /** Reads the complete records of a file from offset `start`, about `bytes` at most. */
-async function readRecords(path: string, start: number, bytes: number): Promise<Records> {
-  const file = await open(path, "r");
-  try {
-    // Always large enough for one record: the engine splits output into pieces of 16 KiB.
-    const buffer = Buffer.alloc(Math.max(bytes, 256 * 1024));
-    const { bytesRead } = await file.read(buffer, 0, buffer.length, start);
-    const records: { text: string; end: number }[] = [];
-    let used = 0;
-    for (let line = buffer.indexOf(10); line >= 0 && line < bytesRead; line = buffer.indexOf(10, used)) {
-      records.push({ text: textOf(buffer.subarray(used, line)), end: start + line + 1 });
-      used = line + 1;
-    }
-    return { records, bytes: used, end: start + used, isAtEnd: bytesRead < buffer.length };
-  } finally {
-    await file.close();
+async function readRecords(file: FileHandle, start: number, bytes: number): Promise<Records> {
+  // Always large enough for one record: the engine splits output into pieces of 16 KiB.
+  const buffer = Buffer.alloc(Math.max(bytes, 256 * 1024));
+  const { bytesRead } = await file.read(buffer, 0, buffer.length, start);
+  const records: { text: string; end: number }[] = [];
+  let used = 0;
+  for (let line = buffer.indexOf(10); line >= 0 && line < bytesRead; line = buffer.indexOf(10, used)) {
+    records.push({ text: textOf(buffer.subarray(used, line)), end: start + line + 1 });
+    used = line + 1;
   }
+  return { records, bytes: used, end: start + used, isAtEnd: bytesRead < buffer.length };
 }
 
 /** Returns "" for a record that a machine crash left incomplete. */

@@ -1,9 +1,10 @@
-import { MutationCache, QueryCache, QueryClient, QueryClientProvider, useQuery } from "@tanstack/react-query";
+import { QueryClientProvider, useQuery, type QueryClient } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { Suspense, lazy, useEffect, useState } from "react";
-import { ApiError, type Client } from "../contract/client.ts";
+import type { Client } from "../contract/client.ts";
 import { ClientContext } from "./data/api.ts";
 import { followChanges } from "./data/changes.ts";
+import { createQueries } from "./data/create-queries.ts";
 import { MeContext } from "./data/me.ts";
 import { signOut, type Session } from "./data/session.ts";
 import { Entrance } from "./pages/me/entrance.tsx";
@@ -57,25 +58,6 @@ function Pages({ client, queries }: { readonly client: Client; readonly queries:
       </MeContext>
     );
   return error === null ? null : <Standstill reason="unreachable" />;
-}
-
-function createQueries(onStop: (reason: Reason) => void): QueryClient {
-  const onError = (error: Error) => {
-    if (!(error instanceof ApiError)) return;
-    if (error.code === "unauthorized") onStop("expired");
-    if (error.code === "org_suspended") onStop("suspended");
-  };
-  // Retry only what may succeed the next time: server errors and lost connections, not refusals.
-  const retry = (count: number, error: Error) => !(error instanceof ApiError && error.status < 500) && count < 2;
-  return new QueryClient({
-    queryCache: new QueryCache({ onError }),
-    mutationCache: new MutationCache({ onError }),
-    // By default a call made offline waits silently. With these options it fails as it does when the platform is down.
-    defaultOptions: {
-      queries: { retry, staleTime: 10_000, refetchOnWindowFocus: true, networkMode: "always" },
-      mutations: { networkMode: "always" },
-    },
-  });
 }
 
 type Reason = "expired" | "suspended" | "unreachable";

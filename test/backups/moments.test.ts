@@ -1,7 +1,7 @@
 // Drawn with other data files: only this file tests these rules, but it takes too long for every run. .ci/run draws more files.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { zstdDecompressSync } from "node:zlib";
@@ -369,6 +369,7 @@ describe("any moment of a database", { skip: missingPart }, () => {
     const { stored_position: end, segment_bytes: size } = chain;
     const folder = join(running.backupsDir, archiveFolder(chain));
     // A platform that was restored does not know what was stored after its last backup.
+    await mkdir(folder, { recursive: true });
     for (const behind of [1, 2]) await writeFile(join(folder, `${segmentName(chain, end + behind * size)}.zst`), "log");
     await deleteExpiredChains(running.platform);
     assert.deepEqual(

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { Locator } from "playwright-core";
+import type { Locator, Route } from "playwright-core";
 import { eventually } from "../support/eventually.ts";
 import { author, branch, files, openGate, script, server } from "./dashboard-app.ts";
 import { looksRight, screens, showsMarks, tabTo } from "./dashboard-page.ts";
@@ -439,7 +439,7 @@ test("the keyboard alone can sign in, open a project and roll back, with the foc
   await submit.waitFor();
   await visitor.keyboard.press("Escape");
   // The browser closes it before the page removes it; a key between the two, faster than any hand, would open nothing.
-  await visitor.locator("dialog").waitFor({ state: "detached" });
+  await visitor.locator("dialog[aria-labelledby]").waitFor({ state: "detached" });
   // Closing the dialog restores the focus.
   await visitor.locator('[aria-label="Roll back to #1"]:focus').waitFor();
   await visitor.keyboard.press("Enter");
@@ -499,4 +499,13 @@ test("a project is renamed and follows a branch, and its webhook secret is shown
   await press("Delete");
   await page.getByText("Undelete brings everything back, without a time limit.").waitFor();
   await page.keyboard.press("Escape");
+});
+
+test("a page that meets the rate limit is read again as soon as it may", { skip }, async () => {
+  const limited = { code: "rate_limited", error: "Too many requests." };
+  const refuse = (route: Route) => route.fulfill({ status: 429, headers: { "retry-after": "1" }, json: limited });
+  await page.route(/papers\/env$/, refuse, { times: 1 });
+  await page.goto(at("/projects/papers/variables"));
+  await page.getByText("Too many requests.").waitFor();
+  await page.getByText("No variables of your own yet").waitFor();
 });
