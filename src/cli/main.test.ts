@@ -230,9 +230,11 @@ test("a project shows the folder that is built and the paths that deploy, where 
   assert.doesNotMatch(await show(), /root folder|watched/);
 });
 
-test("a missing one-off command is named, with the command that lists them", async () => {
+test("a missing one-off command or deployment is named, with the command that lists them", async () => {
   await using platform = await startScriptedPlatform({
     "runs.cancel": () => new Refusal("not_found"),
+    "deployments.rehearsal": () => new Refusal("not_found"),
+    "deployments.list": () => ({ deployments: [], next_cursor: null }),
     "projects.list": () => ({ projects: [sampleProject()] }),
     "runs.list": () => ({ runs: [], next_cursor: null }),
   });
@@ -240,6 +242,8 @@ test("a missing one-off command is named, with the command that lists them", asy
   const { exitCode, stderr } = await user.berth(["runs", "cancel", "99", "-p", "demo"]);
   assert.equal(exitCode, 4);
   assert.match(stderr, /There is no one-off command "99"[^]*`berth runs`/);
+  const rehearsal = await user.berth(["rehearsal", "99", "-p", "demo"]);
+  assert.match(rehearsal.stderr, /There is no deployment "99"[^]*`berth deployments`/);
 });
 
 test("the disk of a project without a database shows that it has none, and an unmeasured one that it is not measured", async () => {

@@ -62,7 +62,7 @@ interface Named {
 async function nameIn(client: Client, { row, input: { params = {}, signal } }: Call): Promise<Named | undefined> {
   const own = nameParameter(row);
   for (const parameter of Object.keys(row.params.shape)) {
-    const kind = parameter === own ? things[row.names ?? ""] : parts[parameter];
+    const kind = parameter === own ? things[row.names ?? ""] : (parts[`${row.name} ${parameter}`] ?? parts[parameter]);
     const name = params[parameter];
     if (kind === undefined || name === undefined) continue;
     if (kind.names === null) return { kind, name, candidates: [] };
@@ -94,11 +94,16 @@ const things: Readonly<Record<string, Kind>> = {
   registry: { noun: "registry", list: "registries.list", names: namesIn("registries", "host") },
 };
 
-/** Things within a project that a path can name, by parameter. */
+/** Things within a project that a path can name, by parameter, or by row and parameter where rows differ. */
 const parts: Readonly<Record<string, Kind>> = {
   name: { noun: "cron job", list: "cron.list", names: namesIn("jobs", "name") },
   hostname: { noun: "hostname", list: "domains.list", names: namesIn("domains", "hostname") },
   key: { noun: "variable", list: "env.list", names: namesIn("variables", "key") },
+  "deployments.rehearsal number": {
+    noun: "deployment",
+    list: "deployments.list",
+    names: namesIn("deployments", "number"),
+  },
   number: { noun: "one-off command", list: "runs.list", names: namesIn("runs", "number") },
   table: { noun: "table", list: "data.tables", names: namesIn("tables", "name") },
   branch: { noun: "branch", list: "branches.list", names: namesIn("branches", "name") },

@@ -29,14 +29,30 @@ const ask = (address: { host: string; port: number }, path: string | null, timeo
 test("without a health path anything below 500 is healthy", async () => {
   for (const status of [200, 302, 404, 499])
     assert.deepEqual(await ask(await answering(status), null), { outcome: "healthy" });
-  assert.deepEqual(await ask(await answering(500), null), { outcome: "status", status: 500 });
+  assert.deepEqual(await ask(await answering(500), null), { outcome: "status", status: 500, said: "" });
+});
+
+test("the first line of an unhealthy answer is told, unless it is markup", async () => {
+  const saying = (type: string) =>
+    listening(createServer((_, response) => response.writeHead(500, { "content-type": type }).end("no table\nmore")));
+  const found = await ask(await saying("text/plain"), null);
+  assert.deepEqual(found, { outcome: "status", status: 500, said: "no table" });
+  assert.match(
+    probeFailure(found, { port: 3000, path: null, budgetMs: 60_000, listening: [] }).summary,
+    /answered 500 for 60 s: no table$/,
+  );
+  assert.deepEqual(await ask(await saying("text/html"), null), { outcome: "status", status: 500, said: "" });
+  const endless = await listening(
+    createServer((_, response) => response.writeHead(500).write("x".repeat(300), () => {})),
+  );
+  assert.deepEqual(await ask(endless, null), { outcome: "status", status: 500, said: "x".repeat(200) });
 });
 
 test("with a health path only 200 to 399 is healthy, and redirects are not followed", async () => {
   for (const status of [200, 302, 399])
     assert.deepEqual(await ask(await answering(status), "/health"), { outcome: "healthy" });
   for (const status of [404, 503])
-    assert.deepEqual(await ask(await answering(status), "/health"), { outcome: "status", status });
+    assert.deepEqual(await ask(await answering(status), "/health"), { outcome: "status", status, said: "" });
 });
 
 test("nobody listening, no answer and no HTTP are told apart", async () => {
@@ -71,7 +87,7 @@ test("the classic mistakes have codes of their own, and a slow start is not a wr
     exitFailure({ process: "web", exit_code: 1, out_of_memory: false }).code,
     probeFailure({ outcome: "refused" }, { ...where, listening: [{ port: 4321, loopback: false }] }).code,
     probeFailure({ outcome: "refused" }, where).code,
-    probeFailure({ outcome: "status", status: 503 }, where).code,
+    probeFailure({ outcome: "status", status: 503, said: "" }, where).code,
     probeFailure({ outcome: "timeout" }, where).code,
   ];
   assert.deepEqual(codes, [

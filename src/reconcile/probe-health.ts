@@ -1,4 +1,4 @@
-import { get } from "node:http";
+import { get, type IncomingHttpHeaders } from "node:http";
 import type { InstanceAddress, InstanceKey, Runtime } from "../ports/runtime.ts";
 
 /** The result of one request to an application. */
@@ -7,7 +7,8 @@ export type ProbeResult =
   | { readonly outcome: "refused" }
   | { readonly outcome: "timeout" }
   | { readonly outcome: "broken" | "check_failed"; readonly detail: string }
-  | { readonly outcome: "status"; readonly status: number };
+  /** `said`: the beginning of the first line of an answer without markup, or "". */
+  | { readonly outcome: "status"; readonly status: number; readonly said: string };
 
 export interface Probe {
   readonly address: InstanceAddress;
@@ -35,14 +36,28 @@ export function probeHealth(probe: Probe): Promise<ProbeResult> {
     }
     request.on("response", (response) => {
       const status = response.statusCode ?? 0;
-      response.resume();
-      end(isHealthy(status, probe.path) ? { outcome: "healthy" } : { outcome: "status", status });
+      let text = "";
+      const refuse = () => end({ outcome: "status", status, said: firstLine(text, response.headers) });
+      if (isHealthy(status, probe.path)) return end({ outcome: "healthy" });
+      response.setEncoding("utf8").on("data", (part: string) => {
+        text += part;
+        if (text.length >= mostCharacters || text.includes("\n")) refuse();
+      });
+      // The status alone tells enough if the answer breaks off.
+      response.on("end", refuse).on("error", refuse);
     });
     request.on("error", (error: NodeJS.ErrnoException) => {
       const unreachable = ["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "ENOENT"].includes(error.code ?? "");
       end(unreachable ? { outcome: "refused" } : { outcome: "broken", detail: error.code ?? error.message });
     });
   });
+}
+
+const mostCharacters = 200;
+
+function firstLine(text: string, { "content-type": type = "text/plain" }: IncomingHttpHeaders): string {
+  if (!/^(?:text\/plain|application\/(?:[\w.]+\+)?json)\b/.test(type)) return "";
+  return (text.split(/[\r\n]/)[0] ?? "").slice(0, mostCharacters).trim();
 }
 
 /** Probes the application; then, unless a health path is set, also runs its image's own health check. */

@@ -219,6 +219,8 @@ test("a masked preview shows what the live commit's mask leaves, and the project
   assert.equal(live.exitCode, 0, live.stderr);
   await push("feature/masked", "twelve");
   assert.equal(await body("feature-masked--shop", "/rows"), '["masked","masked","twelve"]');
+  const listed = await platform.call<{ variables: { key: string }[] }>("GET", "/v1/projects/feature-masked--shop/env");
+  assert.ok(listed.body.variables.some(({ key }) => key === "DATABASE_URL"));
   assert.equal(await body("shop", "/rows"), '["one","one"]');
   assert.equal((await settings({ preview_data: "empty" })).status, 200);
   assert.equal((await platform.call("DELETE", `${at}/previews/feature-masked--shop`)).status, 204);

@@ -1,12 +1,12 @@
 import { limits } from "../../contract/limits.ts";
 import { newId } from "../../kit/ids.ts";
-import type { Tx } from "../../store/database.ts";
+import type { Db, Tx } from "../../store/database.ts";
 import { restorableAt } from "../backups/backups.ts";
 import type { HandlerPlatform, RefusalText } from "../context.ts";
 import { databaseOf, newPassword } from "../database/database.ts";
 import { activeOf } from "../deployments/deployments.ts";
 import { lockProject, type ProjectKey } from "../projects/projects.ts";
-import { countBranches, insertBranch } from "./queries.ts";
+import { branchUsedBy, countBranches, insertBranch } from "./queries.ts";
 
 export {
   branchUsedBy,
@@ -100,4 +100,11 @@ function tooMany(
   if (ofProject && have.project >= limits.branches_per_project)
     return `The project already has ${have.project} branches.`;
   return have.platform >= perPlatform ? `The platform already has ${perPlatform} branches of databases.` : undefined;
+}
+
+/** Returns whether a project's applications get the address of a database: its own one, or the branch that it uses. */
+export async function hasDatabaseAddress(db: Db | Tx, key: ProjectKey): Promise<boolean> {
+  return (
+    (await databaseOf(db, key.org_id, key.project_id)) !== undefined || (await branchUsedBy(db, key)) !== undefined
+  );
 }

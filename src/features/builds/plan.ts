@@ -6,7 +6,7 @@ import type { Quarantine, Repositories } from "../../ports/repositories.ts";
 import type { Db } from "../../store/database.ts";
 import { aheadOf } from "./ahead.ts";
 import { planCrons } from "../cron/cron.ts";
-import { databaseOf } from "../database/database.ts";
+import { hasDatabaseAddress } from "../branches/branches.ts";
 import { variableNames } from "../env/env.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 import { earlierBuild, plannedProject, processSettings } from "./plan-queries.ts";
@@ -150,7 +150,7 @@ async function missingVariables({ db, repositories }: Planning, source: PlannedS
   const example = await repositories.read(project_id, commit, { path, maxBytes: exampleBytes, quarantine });
   if (example === null) return [];
   const own = await variableNames(db, source);
-  const hasDatabase = (await databaseOf(db, org_id, project_id)) !== undefined;
+  const hasDatabase = await hasDatabaseAddress(db, { org_id, project_id });
   const isSet = (name: string) =>
     own.includes(name) || (/^(?:DATABASE_URL|PG[A-Z]+)$/.test(name) ? hasDatabase : isSystemVariable(name));
   return namesInExample(example.toString()).filter((name) => !isSet(name));

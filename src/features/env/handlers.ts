@@ -1,7 +1,7 @@
 import { isSystemVariable, mask } from "../../contract/env.ts";
 import { readEnvFile } from "../../contract/env-file.ts";
 import type { Context, Handlers } from "../context.ts";
-import { databaseOf } from "../database/database.ts";
+import { hasDatabaseAddress } from "../branches/branches.ts";
 import { variablesOfDeployment } from "../deployments/deployments.ts";
 import { lockProject, type ProjectKey } from "../projects/projects.ts";
 import { markVariablesChanged, sealVariables } from "./env.ts";
@@ -12,9 +12,8 @@ export const env: Handlers<"env"> = {
   async list(ctx) {
     const { key: project } = ctx.project;
     const own = await selectVariables(ctx.tx, project);
-    const database = await databaseOf(ctx.tx, project.org_id, project.project_id);
     const isPreview = ctx.project.preview_of !== null;
-    const system = systemKeys(database !== undefined, isPreview).map((key) => ({
+    const system = systemKeys(await hasDatabaseAddress(ctx.tx, project), isPreview).map((key) => ({
       key,
       updated_at: null,
       system: true,

@@ -101,7 +101,9 @@ async function maskOf({ platform, branch }: Making, commit: string): Promise<Bra
   const settings = await readSourceSettings(repositories, { project_id, commit, root });
   const file = settings.outcome === "read" ? settings.file?.mask : undefined;
   if (file === undefined || settings.outcome !== "read")
-    throw new MaskFailed("berth.json of the deployed commit names no mask.");
+    throw new MaskFailed(
+      'berth.json of the deployed commit names no mask: deploy one with `"mask": "mask.sql"`, a file whose SQL changes what people must not see.',
+    );
   const path = settings.root === "" ? file : `${settings.root}/${file}`;
   const sql = await repositories.read(project_id, commit, { path, maxBytes: mostMaskBytes });
   if (sql === null) throw new MaskFailed(`The deployed commit has no file ${path} of at most 1 MiB.`);

@@ -126,7 +126,11 @@ export function probeFailure(last: ProbeResult, where: Asked): Failure {
   const seconds = Math.round(where.budgetMs / 1000);
   switch (last.outcome) {
     case "status":
-      return releaseFailure("health", "health_check_failed", `GET ${asked} answered ${last.status} for ${seconds} s.`);
+      return releaseFailure(
+        "health",
+        "health_check_failed",
+        `GET ${asked} answered ${last.status} for ${seconds} s${last.said === "" ? "." : `: ${last.said}`}`,
+      );
     case "timeout":
       return releaseFailure("health", "health_check_timeout", `GET ${asked} got no answer for ${seconds} s.`);
     case "broken":
