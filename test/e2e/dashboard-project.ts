@@ -485,10 +485,16 @@ test("a project is renamed and follows a branch, and its webhook secret is shown
   await press("Follow a repository");
   // The .invalid domain never resolves.
   await page.getByRole("textbox", { name: "Repository" }).fill("git@git.invalid:acme/papers.git");
-  await press("Follow");
+  const sent: string[] = [];
+  page.on("request", (request) => void (request.method() === "PUT" && sent.push(request.url())));
+  // A second click comes before the button shows that it is busy.
+  await page.evaluate(
+    'const form = document.querySelector("dialog form"); form.requestSubmit(); form.requestSubmit();',
+  );
   const steps = page.getByRole("dialog", { name: "Let the repository's host know" });
   await steps.getByText(/^ssh-ed25519 /).waitFor();
   await steps.getByText("Its secret, which is shown this once:").waitFor();
+  assert.equal(sent.length, 1);
   await press("Done");
   await page.getByRole("button", { name: "Copy the deploy key" }).waitFor();
   await looksRight(page);

@@ -1,6 +1,8 @@
-import { appendFileSync, closeSync, existsSync, fsyncSync, openSync, renameSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { appendFileSync, closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import type { UpgradeStep } from "../../ports/releases.ts";
+import { diskFault } from "../../kit/disk-fault.ts";
 import { readTextOrEmpty, syncFolder } from "../../kit/whole-file.ts";
 
 /** The steps of an upgrade, in order. From `switching` on, an upgrade that fails goes back. */
@@ -48,8 +50,22 @@ export function readSteps(file: string): readonly Step[] {
     });
 }
 
+// Room for the lines of an upgrade during which the disk gets full, so that its reason is always written.
+const reserveBytes = 64 * 1024;
+const reserveOf = (file: string) => `${file}.reserve`;
+
 /** Appends a line, which a power failure then does not lose. */
 export function appendStep(file: string, step: Omit<Step, "at">): void {
+  try {
+    append(file, step);
+  } catch (error) {
+    if (diskFault(error) !== "full" || !existsSync(reserveOf(file))) throw error;
+    rmSync(reserveOf(file));
+    append(file, step);
+  }
+}
+
+function append(file: string, step: Omit<Step, "at">): void {
   const text = readTextOrEmpty(file);
   const descriptor = openSync(file, "a", 0o600);
   try {
@@ -65,6 +81,7 @@ export function appendStep(file: string, step: Omit<Step, "at">): void {
 
 /** Begins the file of a new upgrade; the one before stays beside it. */
 export function beginSteps(file: string, request: Pick<Step, "source" | "without_backup" | "from" | "service">): void {
+  writeFileSync(reserveOf(file), randomBytes(reserveBytes), { mode: 0o600, flush: true });
   if (existsSync(file)) renameSync(file, `${file}.before`);
   appendStep(file, { step: "requested", ...request });
   syncFolder(dirname(file));
