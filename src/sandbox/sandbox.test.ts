@@ -210,7 +210,9 @@ describe("a sandbox", { skip: parts.bwrap ? false : "bubblewrap is not installed
 
   it("has no descriptor but the first three, whatever the program that started Berth had open", async () => {
     const url = (file: string) => JSON.stringify(pathToFileURL(join(import.meta.dirname, file)));
-    const code = `import { createSandbox } from ${url("sandbox.ts")};
+    const code = `import { closeInheritedDescriptors } from ${url("../kit/inherited-descriptors.ts")};
+      closeInheritedDescriptors();
+      const { createSandbox } = await import(${url("sandbox.ts")});
       const sandbox = await createSandbox(${JSON.stringify({ parts, stateDir: join(data, "inherited"), nodeBin: process.execPath, network: "shared" })});
       const folders = { app: null, storageDir: null, binds: [] };
       const argv = ["/bin/sh", "-c", "for fd in /proc/self/fd/*; do echo \${fd##*/}; done"];

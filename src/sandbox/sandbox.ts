@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { closeSync, mkdirSync } from "node:fs";
 import { statfs } from "node:fs/promises";
-import { closeInheritedDescriptors } from "../kit/inherited-descriptors.ts";
 import { join } from "node:path";
 import { run as runCommand, systemPath, type RunOptions } from "../kit/exec.ts";
 import { trustedCertificates, type TrustedCertificates } from "./certificates.ts";
@@ -22,7 +21,6 @@ import type { Sandbox, SandboxCommand, SandboxOptions, SandboxResult, SandboxSpe
  * isolation that works; `describe` lists what is missing. Throws only if the state folder can't be used or no process can be started.
  */
 export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
-  closeInheritedDescriptors();
   mkdirSync(options.stateDir, { recursive: true, mode: 0o700 });
   const context = await prepare(options);
   const containment = await probeContainment(options, (probe, spec) =>
