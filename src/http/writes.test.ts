@@ -232,10 +232,10 @@ describe("a write with an Idempotency-Key", () => {
     aheadMs = 120_000;
     const second = await hold();
     for (const late of [
-      first.keep(api.database.db, { status: 201 }),
-      api.database.db.transaction().execute(first.commit),
+      () => first.keep(api.database.db, { status: 201 }),
+      () => api.database.db.transaction().execute(first.commit),
     ])
-      await assert.rejects(late, (error: Refused) => error.code === "idempotency_in_progress");
+      await assert.rejects(late(), (error: Refused) => error.code === "idempotency_in_progress");
     await second.keep(api.database.db, { status: 200 });
     assert.deepEqual(await claimKey(api.platform, keyed), { replay: { status: 200 } });
     aheadMs = 0;
