@@ -3,8 +3,9 @@ import type { Answer, Client } from "../../contract/client.ts";
 import { isSigningOut } from "./session.ts";
 
 const pausesMs = { first: 500, most: 10_000 };
-// A busy organization has several changes a second, and each refresh may read a thousand projects.
-const refreshMs = 1000;
+// A busy organization has several changes a second, and each refresh may read a thousand projects. While changes never pause, the pages of
+// several windows together stay below the rate limit of their session.
+const refresh = { ms: 1000, most: 10, thenMs: 3000 };
 
 // Changes do not refresh these routes. Their pages read them at their own pace, because they are large or need lookups outside of the
 // platform.
@@ -17,7 +18,7 @@ const ownPace = ["builds.logs", "data.rows", "data.tables", "metrics.get", "self
 export function followChanges(client: Client, queries: QueryClient): () => void {
   let gone = new AbortController();
   let after: string | undefined;
-  const refresh = createRefresh(queries);
+  const refreshes = createRefresh(queries);
   const start = () => {
     gone.abort();
     gone = new AbortController();
@@ -30,7 +31,7 @@ export function followChanges(client: Client, queries: QueryClient): () => void 
         for await (const page of client.follow("activity.changes", { query: { after }, signal })) {
           pauseMs = pausesMs.first;
           after = page.next_cursor;
-          refresh.add(page);
+          refreshes.add(page);
         }
       } catch {
         // This call finds out whether the platform is unreachable, or the token or the organization is lost for good.
@@ -44,23 +45,25 @@ export function followChanges(client: Client, queries: QueryClient): () => void 
   start();
   return () => {
     gone.abort();
-    refresh.end();
+    refreshes.end();
     document.removeEventListener("visibilitychange", start);
   };
 }
 
-/** Batches changes: the first one refreshes at once, those of the next second refresh together. */
+/** Batches changes: the first one refreshes at once, those of the next seconds refresh together. */
 function createRefresh(queries: QueryClient) {
   let projects = new Set<string | null>();
   let isReset = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
+  let inRow = 0;
   const flush = () => {
     timer = undefined;
-    if (projects.size === 0 && !isReset) return;
+    inRow = projects.size === 0 && !isReset ? 0 : inRow + 1;
+    if (inRow === 0) return;
     const [named, reset] = [projects, isReset];
     projects = new Set();
     isReset = false;
-    timer = setTimeout(flush, refreshMs);
+    timer = setTimeout(flush, inRow <= refresh.most ? refresh.ms : refresh.thenMs);
     void queries.invalidateQueries({ predicate: (query) => isOf(query, named, reset) });
   };
   return {
