@@ -469,6 +469,7 @@ CREATE TABLE public.build (
     author text,
     copies_data boolean DEFAULT false NOT NULL,
     token_id text,
+    promoted_from text,
     CONSTRAINT build_origin_check CHECK ((origin = ANY (ARRAY['push'::text, 'upload'::text, 'follow'::text, 'redeploy'::text]))),
     CONSTRAINT build_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'succeeded'::text, 'failed'::text, 'cancelled'::text, 'superseded'::text])))
 );

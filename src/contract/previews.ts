@@ -15,11 +15,14 @@ const preview = z.object({
   /** The commit that serves; null: none. */
   commit: z.string().nullable(),
   created_at: timestamp,
-  /** When it is removed unless its branch is pushed again. */
-  expires_at: timestamp,
+  /** When it is removed unless its branch is pushed again; null: it is pinned and stays. */
+  expires_at: timestamp.nullable(),
 });
 
 const branch = z.string().min(1).max(255);
+
+/** Of a preview: the branch, or the preview's slug. */
+const params = slugParam.extend({ preview: branch });
 
 export const rows = [
   row({
@@ -60,10 +63,44 @@ export const rows = [
     request: "DELETE /v1/projects/:slug/previews/:preview",
     may: "member projects:write",
     approval: true,
-    /** The branch, or the preview's slug. */
-    params: slugParam.extend({ preview: branch }),
+    params,
     success: [204],
     activity: "preview.deleted",
     summary: "Delete a preview, named by its branch or slug, with all its data; no backup is kept",
+  }),
+  row({
+    ...ofProject,
+    name: "previews.pin",
+    request: "PUT /v1/projects/:slug/previews/:preview/pin",
+    may: "member projects:write",
+    params,
+    result: preview,
+    activity: "preview.pinned",
+    summary: "Pin a preview, as a project's staging: it stays until it is deleted, also without its branch",
+  }),
+  row({
+    ...ofProject,
+    name: "previews.unpin",
+    request: "DELETE /v1/projects/:slug/previews/:preview/pin",
+    may: "member projects:write",
+    approval: true,
+    params,
+    result: preview,
+    activity: "preview.unpinned",
+    summary: "Unpin a preview: it ends as other previews do, with its data",
+  }),
+  row({
+    ...ofProject,
+    name: "previews.promote",
+    request: "POST /v1/projects/:slug/previews/:preview/promote",
+    may: "member deployments:write",
+    approval: true,
+    params,
+    result: z.object({ build_id: id, commit: z.string() }),
+    success: [201],
+    errors: ["nothing_to_deploy", "deploy_in_progress", "storage_full"],
+    activity: "preview.promoted",
+    waits: true,
+    summary: "Deploy the very image that runs in a preview to its project, with the project's variables and data",
   }),
 ] as const;

@@ -42,7 +42,8 @@ export const project = z.object({
   /** The data of new previews: an empty database, or a branch of the project's, masked or as it is. */
   preview_data: z.enum(previewContents),
   /** Of a preview: the project whose branch it serves, and when it is removed unless the branch is pushed again. */
-  preview: z.object({ of: z.string(), branch: z.string(), expires_at: timestamp }).nullable(),
+  /** `expires_at` is null while the preview is pinned. */
+  preview: z.object({ of: z.string(), branch: z.string(), expires_at: timestamp.nullable() }).nullable(),
   /** Whether it follows a branch of a remote repository, shown by `GET …/follow`. */
   follows: z.boolean(),
   created_at: timestamp,

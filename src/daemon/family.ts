@@ -189,6 +189,13 @@ export function joinBuilders(members: readonly [Member, ...Member[]]): Builder {
     },
     plan: (request) => memberFor(members, request).builder.plan(request),
     images: async (id, only) => (await Promise.all(builders.map((builder) => builder.images(id, only)))).flat(),
+    async adopt(image, to) {
+      for (const builder of builders) {
+        const adopted = await builder.adopt(image, to);
+        if (adopted !== null) return adopted;
+      }
+      return null;
+    },
     async diskBytes(id) {
       const all = await Promise.all(builders.map((builder) => builder.diskBytes(id)));
       return all.reduce((sum, bytes) => (sum === null || bytes === null ? null : sum + bytes), 0);

@@ -92,6 +92,17 @@ function imageRules(builder: () => Builder): void {
     assert.deepEqual(await builder().images(one), [image.image_ref]);
     assert.deepEqual(await builder().images(other), []);
   });
+
+  it("another project adopts an image, once, with its commands; a missing one is told", async () => {
+    const [from, to] = [newId("prj"), { project_id: newId("prj"), project_number: 7 }];
+    const { image_ref } = imageOf((await attempt(builder(), app, { project_id: from })).outcome);
+    const adopted = await builder().adopt({ project_id: from, image_ref }, to);
+    assert.equal(await builder().adopt({ project_id: from, image_ref }, to), adopted);
+    assert.deepEqual(await builder().images(to.project_id), [adopted]);
+    assert.deepEqual(await builder().images(from), [image_ref]);
+    const none = { project_id: newId("prj"), project_number: 8 };
+    assert.equal(await builder().adopt({ project_id: none.project_id, image_ref }, none), null);
+  });
 }
 
 function outcomeRules(builder: () => Builder): void {

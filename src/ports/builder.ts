@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
 import type { Failure } from "./failure.ts";
+import type { ProjectImage } from "./runtime.ts";
 import type { ServerAddress } from "../kit/server-address.ts";
 
 /**
@@ -19,6 +20,11 @@ export interface Builder {
   plan(request: PlanRequest): Promise<PlanOutcome>;
   /** Lists the project's images on this machine; those that are runnable have everything that they need beside themselves. */
   images(projectId: string, only?: "runnable"): Promise<readonly string[]>;
+  /**
+   * Gives another project of the organization an image, with the same files and commands. Returns its reference there, or null if the image
+   * is not on this machine. Doing it twice gives the same image.
+   */
+  adopt(image: ProjectImage, to: Pick<BuildRequest, "project_id" | "project_number">): Promise<string | null>;
   /**
    * Returns the disk usage of a project's images and caches in bytes, or null when measuring took too long. It reads every file, so call it
    * rarely.

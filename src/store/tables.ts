@@ -220,6 +220,7 @@ export interface Tables {
     author: string | null;
     copies_data: Generated<boolean>;
     token_id: string | null;
+    promoted_from: string | null;
   };
   certificate: {
     id: string;

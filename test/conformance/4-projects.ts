@@ -109,6 +109,7 @@ export function projectRows(subject: () => Subject): void {
 
   it("POST previews gives a branch a URL of its own, GET lists it, DELETE removes it", async () => {
     await subject().expect(200, "PUT", "/v1/projects/shop/settings", { body: { previews: ["none-yet"] } });
+    await subject().shop.commit(shopApp("two"));
     const stored = await subject().shop.push("feature/look");
     assert.equal(stored.exitCode, 0, stored.stderr);
     const { body } = await subject().expect(201, "POST", "/v1/projects/shop/previews", {
@@ -120,6 +121,14 @@ export function projectRows(subject: () => Subject): void {
       return previews[0].id === body.id && previews[0].state === "live";
     });
     assert.deepEqual([body.slug, body.branch], ["feature-look--shop", "feature/look"]);
+    const at = "/v1/projects/shop/previews/feature-look--shop";
+    assert.equal((await subject().expect(200, "PUT", `${at}/pin`, { as: "member" })).body.expires_at, null);
+    assert.notEqual((await subject().expect(200, "DELETE", `${at}/pin`, { as: "member" })).body.expires_at, null);
+    const promoted = (await subject().expect(201, "POST", `${at}/promote`, { as: "member" })).body;
+    await eventually("the image of the preview serves the project", async () => {
+      const { deployments } = (await subject().expect(200, "GET", "/v1/projects/shop/deployments")).body;
+      return deployments[0].build_id === promoted.build_id && deployments[0].status === "active";
+    });
     await subject().expect(204, "DELETE", "/v1/projects/shop/previews/feature%2Flook", { as: "member" });
     await eventually("the preview is gone", async () => {
       return (await subject().expect(200, "GET", "/v1/projects/shop/previews")).body.previews.length === 0;

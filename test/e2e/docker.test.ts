@@ -57,6 +57,21 @@ describe("a platform on a Docker engine", { skip: withoutDocker }, () => {
     assert.match((await platform.visit("live")).body, /^v1/);
   });
 
+  test("the image of a preview serves its project as it is", async () => {
+    assert.equal((await platform.call("PUT", "/v1/projects/live/settings", { previews: ["*"] })).status, 200);
+    const pushed = await live.push("staging");
+    assert.equal(pushed.exitCode, 0, pushed.stderr);
+    const preview = "/v1/projects/live/previews/staging";
+    const { status } = await platform.call("POST", `${preview}/promote`);
+    assert.equal(status, 201);
+    await eventually(async () => {
+      const { body } = await platform.call<{ active_deployment: { number: number } }>("GET", "/v1/projects/live");
+      return body.active_deployment.number === 2;
+    }, "the preview's image is live");
+    assert.match((await platform.visit("live")).body, /^v1/);
+    assert.equal((await platform.call("DELETE", preview)).status, 204);
+  });
+
   test("the command of a Dockerfile serves requests, and it and the build reach the project's database", async () => {
     const app = await createApp(platform, "dockered", {
       Dockerfile: `FROM ${nodeImage}\nWORKDIR /srv/site\nCOPY server.js build.js ./\nARG PGHOST PGPORT\nRUN node build.js > said\nEXPOSE 3000\nCMD ["node", "server.js"]\n`,

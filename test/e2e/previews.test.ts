@@ -11,6 +11,7 @@ interface Preview {
   readonly state: string;
   readonly url: string;
   readonly commit: string | null;
+  readonly expires_at: string | null;
 }
 
 let platform: TestPlatform;
@@ -241,6 +242,29 @@ test("a control plane that dies during a preview's first build leaves nothing th
     return again.exitCode === 0;
   }, "the branch can be pushed again");
   assert.equal(await body("feature-killed--shop", "/rows"), '["nine"]');
+});
+
+test("a pinned preview stays without its branch, and its very image goes live", async () => {
+  assert.equal((await platform.call("DELETE", `${at}/previews/feature-killed--shop`)).status, 204);
+  assert.equal((await settings({ previews: ["feature/*", "staging"] })).status, 200);
+  const log = await push("staging", "staged");
+  const pinned = await platform.call<Preview>("PUT", `${at}/previews/staging/pin`);
+  assert.deepEqual([pinned.status, pinned.body.expires_at], [200, null]);
+  assert.match(await push("staging", "staged"), /pinned: it stays, project staging--shop/);
+  const gone = await app.git("push", `${platform.api}/git/main/shop.git`, ":staging");
+  assert.match(gone.stderr, /pinned and stays: berth preview delete staging/);
+  const rows = await body("shop", "/rows");
+  const promoted = await platform.call<{ build_id: string; commit: string }>("POST", `${at}/previews/staging/promote`);
+  assert.deepEqual([promoted.status, promoted.body.commit], [201, await app.head()]);
+  await eventually(async () => (await body("shop")) === "staged", "the preview's image serves the project");
+  const made = await platform.call<{ log: string }>("GET", `/v1/builds/${promoted.body.build_id}/logs`);
+  assert.match(made.body.log, /Taking the image of staging--shop/);
+  assert.equal(/Image (\w+)/.exec(made.body.log)?.[1], /Image (\w+)/.exec(log)?.[1]);
+  assert.equal(await body("shop", "/rows"), rows.replace("]", ',"staged"]'), "with the project's data");
+  const env = await environment("shop");
+  assert.deepEqual([env["PAYMENT_KEY"], env["BERTH_PREVIEW"]], ["sk-live", undefined]);
+  const unpinned = await platform.call<Preview>("DELETE", `${at}/previews/staging/pin`);
+  assert.ok(unpinned.body.expires_at !== null && Date.parse(unpinned.body.expires_at) < Date.now() + 73 * 3_600_000);
 });
 
 test("the project's deletion deletes its previews", async () => {

@@ -20,4 +20,28 @@ export const previewPermissions: Readonly<Record<string, Permission>> = {
     path: ({ project: { slug }, preview }) => `/v1/projects/${slug}/previews/${preview}`,
     allowed: 204,
   },
+  "previews.pin": {
+    ...ofProject,
+    scope: "projects:write",
+    method: "PUT",
+    path: ({ project: { slug }, preview }) => `/v1/projects/${slug}/previews/${preview}/pin`,
+    allowed: 200,
+  },
+  "previews.unpin": {
+    ...ofProject,
+    scope: "projects:write",
+    approval: true,
+    method: "DELETE",
+    path: ({ project: { slug }, preview }) => `/v1/projects/${slug}/previews/${preview}/pin`,
+    allowed: 200,
+  },
+  "previews.promote": {
+    ...ofProject,
+    scope: "deployments:write",
+    approval: true,
+    method: "POST",
+    path: ({ project: { slug }, preview }) => `/v1/projects/${slug}/previews/${preview}/promote`,
+    // Nothing serves in the preview.
+    allowed: 409,
+  },
 };

@@ -85,6 +85,7 @@ export function builderDouble(given: Partial<Builder> = {}): Builder {
       },
     }),
     images: async () => [],
+    adopt: async () => null,
     diskBytes: async () => 0,
     isShortOfSpace: async () => false,
     takenBytes: async () => null,

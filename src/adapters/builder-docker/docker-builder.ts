@@ -18,6 +18,7 @@ import { dockerfileOf, fromDockerfile, planDockerfile } from "./from-dockerfile.
 import { fromPlan, machineOf } from "./from-plan.ts";
 import type { DockerBuilderOptions } from "./options.ts";
 import { admitLogins } from "./registry-access.ts";
+import { relabel } from "./relabel.ts";
 
 export type { DockerBuilderOptions } from "./options.ts";
 
@@ -45,6 +46,10 @@ export async function createDockerBuilder(options: DockerBuilderOptions): Promis
     build: (request) => build({ options, runEngine, keeper, scopesDir, disks }, request),
     plan: (request) => planSource(request, plannerOf(options)),
     images: async (id) => (await imagesOf(runEngine, id)).map(({ Id }) => Id),
+    adopt: async ({ project_id, image_ref }, to) => {
+      const own = (await imagesOf(runEngine, project_id)).some(({ Id }) => Id === image_ref);
+      return own ? relabel(runEngine, image_ref, to.project_id) : null;
+    },
     diskBytes: (id) => diskBytes(runEngine, id),
     isShortOfSpace: () => isShortOfSpace(runEngine, options.diskFloorBytes),
     takenBytes: async (buildId) => (await disks.get(buildId)?.()) ?? null,

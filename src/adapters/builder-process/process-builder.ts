@@ -27,6 +27,7 @@ import {
   defaultMaxSourceBytes,
   type ProcessBuilderOptions,
 } from "./options.ts";
+import { adopt } from "./release/adopt.ts";
 import { TreeTooLarge } from "./release/hash-root.ts";
 import { startHashing, type Hashing } from "./release/hash-tree.ts";
 import { addSiteServer, hasItsTools, makeSite, publish } from "./release/publish.ts";
@@ -86,6 +87,7 @@ export async function createProcessBuilder(options: ProcessBuilderOptions): Prom
       const runs = await Promise.all(names.map(async (name) => only === undefined || hasItsTools(join(folder, name))));
       return names.filter((_, index) => runs[index]).map((name) => `sha256:${name}`);
     },
+    adopt: (image, to) => adopt(options, image, { id: to.project_id, uid: options.uidBase + to.project_number }),
     diskBytes: (id) => folderBytes(join(options.releasesDir, id), join(options.cachesDir, id)),
     // Images are on the data folder's disk, which the platform monitors.
     isShortOfSpace: async () => false,

@@ -6,6 +6,7 @@ import { currentProject } from "../current-project.ts";
 import { oneNamed } from "../one-named.ts";
 import { paintStatus } from "../render/paint.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
+import { followToTheEnd } from "./deployments.ts";
 import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
 
 /** Adds `berth preview`: the branches of a project that have a URL of their own. */
@@ -14,6 +15,8 @@ export function addPreviews(program: Command, ctx: CliContext): void {
   addList(previews, ctx);
   addCreate(previews, ctx);
   addOpen(previews, ctx);
+  addPin(previews, ctx);
+  addPromote(previews, ctx);
   addDelete(previews, ctx);
 }
 
@@ -33,7 +36,7 @@ function addList(previews: Command, ctx: CliContext): void {
       URL: ({ url }) => url,
       PROJECT: ({ slug }) => slug,
       CREATED: ({ created_at }) => relativeTime(created_at),
-      ENDS: ({ expires_at }) => relativeTime(expires_at),
+      ENDS: ({ expires_at }) => (expires_at === null ? "pinned" : relativeTime(expires_at)),
     },
     empty: "There are no previews: `berth projects settings --previews '*'`, then push a branch.",
   });
@@ -67,6 +70,51 @@ function addOpen(previews: Command, ctx: CliContext): void {
     ctx.output.result(found, () => found.url);
     if (found.state !== "live") ctx.output.note(() => `It is ${found.state}.`);
   });
+}
+
+function addPin(previews: Command, ctx: CliContext): void {
+  rowCommand(previews, ctx, {
+    row: "previews.pin",
+    usage: "pin <preview>",
+    summary: "Let a preview stay, for example as staging, until it is deleted",
+    examples: ["berth preview pin staging"],
+    text: ({ url }, _paint, { words: { preview = "" } }) =>
+      `The preview of ${oneLine(preview)} stays at ${url}, also without its branch.`,
+  });
+  rowCommand(previews, ctx, {
+    row: "previews.unpin",
+    usage: "unpin <preview>",
+    summary: "Let a preview end as others do, with its data",
+    examples: ["berth preview unpin staging"],
+    text: ({ expires_at }, _paint, { words: { preview = "" } }) =>
+      `The preview of ${oneLine(preview)} ends ${expires_at === null ? "" : relativeTime(expires_at)}.`,
+  });
+}
+
+function addPromote(previews: Command, ctx: CliContext): void {
+  addCommand(previews, {
+    usage: "promote <preview>",
+    summary: "Deploy the very image that runs in a preview to its project",
+    examples: ["berth preview promote staging", "berth preview promote staging --no-wait --json"],
+  })
+    .option("--no-wait", "don't wait for the outcome")
+    .action(async (preview: string, { wait }: { readonly wait: boolean }) => {
+      const slug = await currentProject(ctx);
+      const client = await ctx.client();
+      const { build_id, commit } = await client.call("previews.promote", { params: { slug, preview } });
+      const log = `berth builds log ${build_id}`;
+      if (!wait)
+        return ctx.output.result(
+          { build_id, commit },
+          () => `Deploying ${commit.slice(0, 8)} in the background: \`${log}\``,
+        );
+      ctx.goesOn = `The deployment goes on. Watch it with \`${log} -f\`, or end it with \`berth cancel ${build_id}\`.`;
+      const deployment = await followToTheEnd(ctx, client, { slug, buildId: build_id });
+      return ctx.output.result(
+        deployment,
+        (paint) => `${paint.green("Live:")} deployment #${deployment.number} of ${slug}`,
+      );
+    });
 }
 
 function addDelete(previews: Command, ctx: CliContext): void {

@@ -97,7 +97,10 @@ function describe(project: Project, paint: Paint): string {
 }
 
 function previewText({ preview }: Project): string | null {
-  return preview && `${preview.of}, branch ${oneLine(preview.branch)}, ends ${relativeTime(preview.expires_at)}`;
+  return (
+    preview &&
+    `${preview.of}, branch ${oneLine(preview.branch)}, ${preview.expires_at === null ? "pinned" : `ends ${relativeTime(preview.expires_at)}`}`
+  );
 }
 
 export function healthText(paint: Paint, { state, health }: Project): string {

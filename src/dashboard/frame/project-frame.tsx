@@ -79,7 +79,14 @@ function PreviewOf({
       <Link to="/projects/$slug/previews" params={{ slug: of }} className="text-accent hover:underline">
         {of}
       </Link>
-      , <Mono>{visible(branch)}</Mono>, ends <Ago at={ends} />
+      , <Mono>{visible(branch)}</Mono>,{" "}
+      {ends === null ? (
+        "pinned"
+      ) : (
+        <>
+          ends <Ago at={ends} />
+        </>
+      )}
     </span>
   );
 }

@@ -210,6 +210,15 @@ const words: { readonly [N in AskedFor]: Words } = {
     order: ({ target }) => `Delete the preview of the branch ${target}`,
     effect: () => "Its database, files and history are deleted for good.",
   },
+  "previews.unpin": {
+    order: ({ target }) => `Unpin the preview of the branch ${target}`,
+    effect: () => "It ends as other previews do: its database, files and history are then deleted for good.",
+  },
+  "previews.promote": {
+    order: ({ target }) => `Deploy what runs in the preview of the branch ${target}`,
+    effect: ({ detail }) =>
+      `Its image serves the project's visitors, with the project's variables and data. Look at it first: ${String(detail["url"])} (commit ${String(detail["commit"]).slice(0, 8)}).`,
+  },
   "registries.set": {
     order: ({ target }) => `Replace the login of the registry ${target}`,
     effect: () => "The present user and password are overwritten, and builds use the new ones.",

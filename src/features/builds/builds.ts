@@ -4,7 +4,7 @@ import type { Db, Tx } from "../../store/database.ts";
 import type { Caller } from "../context.ts";
 import { hasComingDeployment, selectBuild } from "./queries.ts";
 
-export { closeInterrupted, endBuild, takeQueued, type TakenBuild } from "./lifecycle-queries.ts";
+export { closeInterrupted, endBuild, promotedBuild, takeQueued, type TakenBuild } from "./lifecycle-queries.ts";
 export { readSourceSettings, type DeploymentSettings } from "./read-source-settings.ts";
 export { requestBuild } from "./request.ts";
 export { keepSource } from "./keep-source.ts";

@@ -20,6 +20,8 @@ export interface NewBuild extends Columns<
   readonly copies_data?: boolean;
   /** The runtime that the project is moving to. */
   readonly runtime?: string | null;
+  /** The build of a preview whose image the project gets. */
+  readonly promoted_from?: string | null;
 }
 
 export async function supersedeQueued(tx: Tx, orgId: string, projectId: string): Promise<void> {
@@ -68,7 +70,7 @@ export function takeQueued(db: Db, owner: string, inProgress: InProgress): Promi
     free: sql`(q.origin <> 'push' or q.lease_until > now())`,
     set: sql`, status = 'running', started_at = now()`,
     from: sql`join project p on p.id = q.project_id`,
-    returning: sql`t.id, t.org_id, t.project_id, t.number, t.origin, t.commit, t.old_commit, t.branch, t.fence, p.number as project_number, p.slug,
+    returning: sql`t.id, t.org_id, t.project_id, t.number, t.origin, t.commit, t.old_commit, t.branch, t.fence, t.promoted_from, p.number as project_number, p.slug,
       p.hostname, p.sealed_cron_secret, p.deleted_at, p.root, p.port, p.health_path,
       coalesce(t.runtime, (select d.image ->> 'runtime' from deployment d where d.project_id = p.id and d.status = 'active')) as runtime`,
   });
@@ -77,12 +79,26 @@ export function takeQueued(db: Db, owner: string, inProgress: InProgress): Promi
 export interface TakenBuild
   extends
     Columns<"build", "id" | "org_id" | "project_id" | "number" | "origin" | "commit" | "old_commit" | "branch">,
-    Columns<"build", "fence">,
+    Columns<"build", "fence" | "promoted_from">,
     Columns<"project", "hostname" | "sealed_cron_secret" | "slug" | "deleted_at" | "root" | "port">,
     Columns<"project", "health_path"> {
   readonly project_number: number;
   /** The runtime that the image is for; null: the platform's default. */
   readonly runtime: string | null;
+}
+
+/** What a build of a preview has made; undefined once it is gone. */
+export async function promotedBuild(db: Db, org_id: string, id: string) {
+  const row = await db
+    .selectFrom("build")
+    .innerJoin("project", "project.id", "build.project_id")
+    .select(["build.project_id", "build.number", "build.image", "build.settings", "project.slug"])
+    .where("build.org_id", "=", org_id)
+    .where("build.id", "=", id)
+    .executeTakeFirst();
+  return row as
+    | (Omit<typeof row & {}, "image" | "settings"> & { image: Image | null; settings: DeploymentSettings | null })
+    | undefined;
 }
 
 export interface BuildEnd {

@@ -2,12 +2,13 @@ import type { RefChange, Repositories } from "../../ports/repositories.ts";
 import {
   copyToPreview,
   hasPreviews,
+  isPinned,
   openPreview,
   removePreview,
   selectPreview,
   type Previewing,
 } from "../previews/previews.ts";
-import type { ProjectRow } from "../projects/projects.ts";
+import { shownEnd, type ProjectRow } from "../projects/projects.ts";
 import { buildPush, type FollowedPush, type Following, type PushVerdict } from "./follow-build.ts";
 
 export interface PreviewReceiving extends Following, Previewing {
@@ -40,12 +41,9 @@ export async function pushPreview(
   const source = { from: project_id, branch, commit: ref.new, quarantine };
   const { old_commit } = await copyToPreview(receiving.repositories, preview, source);
   const url = receiving.appUrl(preview.hostname);
-  const until = preview.expires_at.toISOString().slice(0, 16).replace("T", " ");
-  const notes = [
-    `-----> Preview of ${branch}: ${url}`,
-    `       until ${until} UTC, project ${preview.slug}`,
-    ...target.notes,
-  ];
+  const end = shownEnd(preview.expires_at.toISOString());
+  const until = end === null ? "pinned: it stays" : `until ${end.slice(0, 16).replace("T", " ")} UTC`;
+  const notes = [`-----> Preview of ${branch}: ${url}`, `       ${until}, project ${preview.slug}`, ...target.notes];
   const own = { org_id, project_id: preview.project_id, quarantine: null, copies_data: false };
   const built = { ref: { ...ref, old: old_commit }, branch, message, author, notes };
   const { accepted, build } = await buildPush(receiving, { ...push, ...own }, built, onLine);
@@ -99,6 +97,10 @@ export async function removeDeletedPreviews(
     const branch = ref.name.slice(heads.length);
     const found = await selectPreview(db, { org_id, project_id }, branch);
     if (found === undefined) continue;
+    if (isPinned(found)) {
+      onLine(`-----> The preview of ${branch} is pinned and stays: berth preview delete ${branch}`);
+      continue;
+    }
     const preview = { org_id, project_id: found.id, requested_by: actor };
     await db.transaction().execute((tx) => removePreview(tx, wakeups, preview));
     onLine(`-----> The preview of ${branch} is being removed, with its data`);

@@ -1,6 +1,9 @@
-import { requestBuild, requireUpload } from "../builds/builds.ts";
+import { releaseReach, requestBuild, requireUpload } from "../builds/builds.ts";
 import type { Context, Handlers } from "../context.ts";
-import { copyToPreview, openPreview, removePreview, type Previewing } from "./previews.ts";
+import { activeOf, comingDeployment } from "../deployments/deployments.ts";
+import { requireRoomForBuild } from "../disk/disk.ts";
+import { shownEnd } from "../projects/projects.ts";
+import { copyToPreview, openPreview, pinPreview, removePreview, type Previewing } from "./previews.ts";
 import * as queries from "./queries.ts";
 
 export const previews: Handlers<"previews"> = {
@@ -31,17 +34,66 @@ export const previews: Handlers<"previews"> = {
   },
 
   async delete(ctx, { params }) {
-    const rows = await queries.listPreviews(ctx.tx, ctx.project.key);
-    const found =
-      rows.find(({ branch }) => branch === params.preview) ?? rows.find(({ slug }) => slug === params.preview);
-    if (found === undefined) return ctx.fail("not_found");
+    const found = await previewOf(ctx, params.preview);
     const { org_id } = ctx.project;
     const preview = { org_id, project_id: found.id, requested_by: ctx.caller.token_name };
     await removePreview(ctx.tx, ctx.platform.wakeups, preview);
     ctx.note({ target: found.branch });
     return undefined;
   },
+
+  pin: (ctx, { params }) => pin(ctx, params.preview, true),
+
+  unpin: (ctx, { params }) => pin(ctx, params.preview, false),
+
+  async promote(ctx, { params }) {
+    const { org_id, id: project_id, slug } = ctx.project;
+    const { branch, ...preview } = await previewOf(ctx, params.preview);
+    const live = await activeOf(ctx.tx, org_id, preview.id);
+    if (live === undefined)
+      return ctx.fail("nothing_to_deploy", {
+        error: `The preview of ${branch} serves nothing.`,
+        hint: `Push the branch again: git push berth ${branch}`,
+      });
+    const { repositories } = ctx.platform.ports;
+    if ((await repositories.peel(project_id, live.commit, null)) === null)
+      return ctx.fail("nothing_to_deploy", {
+        error: `The repository of ${slug} no longer has the commit ${live.commit.slice(0, 8)}, which runs in the preview.`,
+        hint: `Push the branch again: git push berth ${branch}`,
+      });
+    await requireRoomForBuild(ctx);
+    if (await comingDeployment(ctx.tx, org_id, project_id)) return ctx.fail("deploy_in_progress");
+    const { token_id, token_name: requested_by, approval_mode: copies_data } = ctx.caller;
+    const build = await requestBuild(ctx.tx, ctx.platform.wakeups, {
+      ...{ org_id, project_id, origin: "redeploy", commit: live.commit, branch, promoted_from: live.build_id },
+      ...{ message: `Promote the preview of ${branch}`, author: null, old_commit: null, lease_owner: null },
+      ...{ requested_by, token_id, copies_data },
+    });
+    const url = ctx.platform.addresses.appUrl(preview.hostname);
+    ctx.note({
+      target: branch,
+      detail: { commit: live.commit, url, ...(await releaseReach(ctx.tx, ctx.project.key)) },
+    });
+    return { outcome: async () => ({ build_id: build.id, commit: live.commit }) };
+  },
 };
+
+type OfPreview = Context<"previews.delete"> | Context<"previews.pin"> | Context<"previews.promote">;
+
+/** Returns the preview with this branch or slug. */
+async function previewOf({ tx, project, fail }: Pick<OfPreview, "tx" | "project" | "fail">, named: string) {
+  const rows = await queries.listPreviews(tx, project.key);
+  return rows.find(({ branch }) => branch === named) ?? rows.find(({ slug }) => slug === named) ?? fail("not_found");
+}
+
+async function pin(ctx: Context<"previews.pin"> | Context<"previews.unpin">, named: string, stays: boolean) {
+  const found = await previewOf(ctx, named);
+  if (found.state === "removing") return ctx.fail("not_found");
+  const { hours } = ctx.platform.settings.previews;
+  await pinPreview(ctx.tx, { org_id: ctx.project.org_id, project_id: found.id }, { stays, hours });
+  ctx.note({ target: found.branch });
+  return present(ctx, await previewOf(ctx, found.slug));
+}
 
 /** As git's: nothing that a ref name must not hold. */
 const isBranchName = (name: string) => /^[^\s~^:?*[\\\p{Cc}]+$/u.test(name) && !/\.\.|@\{|^[-/]|\/$/.test(name);
@@ -67,5 +119,5 @@ async function build(
 
 function present({ platform }: Pick<Context<"previews.list">, "platform">, row: queries.ListedPreview) {
   const { hostname, ...shown } = row;
-  return { ...shown, url: platform.addresses.appUrl(hostname) };
+  return { ...shown, expires_at: shownEnd(row.expires_at), url: platform.addresses.appUrl(hostname) };
 }

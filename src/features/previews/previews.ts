@@ -5,13 +5,15 @@ import type { Quarantine, Repositories } from "../../ports/repositories.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
 import { recordEvent } from "../activity/activity.ts";
-import type { Asking } from "../branches/branches.ts";
+import { extendBranch, type Asking } from "../branches/branches.ts";
 import {
   hostnamesFor,
   insertProject,
   isHostnameTaken,
   lockProject,
+  previewEnd,
   setDeleted,
+  shownEnd,
   type ProjectKey,
 } from "../projects/projects.ts";
 import { requestPurge } from "../purges/purges.ts";
@@ -47,7 +49,6 @@ export type OpenedPreview =
       readonly hint: string;
     };
 
-const hourMs = 3_600_000;
 const waitMs = 60_000;
 const askEveryMs = 300;
 
@@ -100,6 +101,22 @@ const stillThere: OpenedPreview = {
   summary: "An earlier preview of this branch is still being removed.",
   hint: "Try again in a minute.",
 };
+
+export function isPinned({ preview_expires_at: end }: Pick<queries.PreviewRow, "preview_expires_at">): boolean {
+  return end !== null && shownEnd(end) === null;
+}
+
+/** Lets a preview, with the branch of data that it uses, stay until it is deleted, or end as other previews do. */
+export async function pinPreview(
+  tx: Tx,
+  preview: ProjectKey,
+  { stays, hours }: { readonly stays: boolean } & Pick<PreviewSettings, "hours">,
+): Promise<void> {
+  await lockProject(tx, preview);
+  const end = previewEnd({ hours }, stays);
+  await queries.setPreviewEnd(tx, preview, end);
+  await extendBranch(tx, preview, end);
+}
 
 /** Deletes a preview with everything that it has: it stops serving at once, and its purge keeps no backup. */
 export async function removePreview(
@@ -179,7 +196,7 @@ async function openInside(
   const found = await queries.selectPreview(tx, wanted, branch);
   if (found !== undefined && found.deleted_at !== null) return "removing";
   if (found === undefined && (await queries.countPreviews(tx, wanted)) >= previews.perProject) return "limit";
-  const expires_at = new Date(Date.now() + previews.hours * hourMs);
+  const expires_at = previewEnd(previews, found !== undefined && isPinned(found));
   const row = found ?? (await insert(previewing, tx, { ...wanted, slug: parent.slug, expires_at }));
   await queries.refreshPreview(tx, row, expires_at);
   const key = { org_id, project_id: row.id };
@@ -200,7 +217,8 @@ async function insert(
     for (const hostname of hostnamesFor(slug, appsDomain, isFirst)) {
       if (await isHostnameTaken(tx, hostname)) continue;
       const row = { id, org_id, slug, name: branch.slice(0, 100), hostname };
-      if (await insertProject(tx, { ...row, ...preview, sealed_cron_secret })) return { ...row, deleted_at: null };
+      if (await insertProject(tx, { ...row, ...preview, sealed_cron_secret }))
+        return { ...row, deleted_at: null, preview_expires_at: expires_at.toISOString() };
       break;
     }
   throw new Error("no slug or hostname was free for a preview");

@@ -5,7 +5,7 @@ import { provenNow } from "../../store/proven-time.ts";
 import type { ProjectKey, ProjectRow } from "../projects/projects.ts";
 
 /** A preview's row, and when it has ended. */
-export type PreviewRow = Pick<ProjectRow, "id" | "org_id" | "slug" | "hostname" | "deleted_at">;
+export type PreviewRow = Pick<ProjectRow, "id" | "org_id" | "slug" | "hostname" | "deleted_at" | "preview_expires_at">;
 
 /** Returns the preview of a branch, deleted or not; undefined when there is none or it is purged. */
 export async function selectPreview(
@@ -15,7 +15,7 @@ export async function selectPreview(
 ): Promise<PreviewRow | undefined> {
   return db
     .selectFrom("project")
-    .select(["id", "org_id", "slug", "hostname", "deleted_at"])
+    .select(["id", "org_id", "slug", "hostname", "deleted_at", "preview_expires_at"])
     .where(({ and }) => and({ org_id, preview_of: project_id, git_branch: branch }))
     .where("purged_at", "is", null)
     .executeTakeFirst();
@@ -41,6 +41,14 @@ export async function refreshPreview(tx: Tx, { org_id, id }: Pick<PreviewRow, "o
     from project o where o.id = p.preview_of and o.org_id = p.org_id and p.org_id = ${org_id} and p.id = ${id}`.execute(
     tx,
   );
+}
+
+export async function setPreviewEnd(tx: Tx, { org_id, project_id: id }: ProjectKey, expires: Date): Promise<void> {
+  await tx
+    .updateTable("project")
+    .set({ preview_expires_at: expires.toISOString() })
+    .where(({ and }) => and({ org_id, id }))
+    .execute();
 }
 
 /** Returns the previews that have to go: expired, or of a deleted project. Those being purged are left out, as are failures of the last minute. */

@@ -3,6 +3,7 @@ import { aheadText } from "../../contract/ahead.ts";
 import type { Result } from "../../contract/routes.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import { Refused, type Caller, type HandlerPlatform } from "../context.ts";
+import { shownEnd } from "./preview-end.ts";
 import { selectProject, type ProjectRow, type ShownProject } from "./queries.ts";
 
 export {
@@ -15,6 +16,7 @@ export {
   type ProjectKey,
   type ProjectRow,
 } from "./queries.ts";
+export { previewEnd, shownEnd } from "./preview-end.ts";
 export { hostnamesFor } from "./rules.ts";
 
 /** Returns the caller's project with this slug, deleted or not. A project of another organization counts as missing. */
@@ -56,7 +58,7 @@ export function presentProject(
     preview:
       row.parent_slug === null || row.git_branch === null || row.preview_expires_at === null
         ? null
-        : { of: row.parent_slug, branch: row.git_branch, expires_at: row.preview_expires_at },
+        : { of: row.parent_slug, branch: row.git_branch, expires_at: shownEnd(row.preview_expires_at) },
     active_deployment: presentActive(row),
     health,
     ahead: presentAhead(row),

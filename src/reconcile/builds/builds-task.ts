@@ -3,6 +3,7 @@ import {
   closeInterrupted,
   endBuild,
   interrupted,
+  promotedBuild,
   takeQueued,
   type DeploymentSettings,
   type TakenBuild,
@@ -81,6 +82,7 @@ async function perform(building: Building, diskRoom: DiskRoom): Promise<void> {
   const refused =
     (await awaitRuntime(platform, build.runtime ?? undefined, { log, signal })) ?? (await whyNoRoom(platform, build));
   if (refused !== undefined) return refuse({ ...building, log }, refused);
+  if (build.promoted_from !== null) return promote({ ...building, log }, build.promoted_from);
   const source = await prepareSource(platform, build, log);
   if ("stage" in source) return refuse({ ...building, log }, source);
   const room = diskRoom.enter(build.id, signal);
@@ -123,6 +125,30 @@ async function perform(building: Building, diskRoom: DiskRoom): Promise<void> {
 interface Built extends Building {
   readonly log: BuildLog;
 }
+
+/** Gives the project the image of a preview's build instead of building. */
+async function promote(built: Built, from: string): Promise<void> {
+  const { platform, build, log } = built;
+  const { org_id, project_id, project_number } = build;
+  const found = await promotedBuild(platform.db, org_id, from);
+  if (!found?.image) return refuse(built, promotedGone);
+  log.step(`Taking the image of ${found.slug}, build ${found.number}`);
+  const image = { project_id: found.project_id, image_ref: found.image.image_ref };
+  const image_ref = await platform.ports.builder.adopt(image, { project_id, project_number });
+  if (image_ref === null) return refuse(built, promotedGone);
+  // The commit may be of no branch any more.
+  await platform.ports.repositories.pin(project_id, build.id, build.commit, null);
+  log.step(`Image ${image_ref.slice(7, 19)}, ${(found.image.size_bytes / 1024 / 1024).toFixed(1)} MiB`);
+  return succeed(built, { ...found.image, image_ref }, found.settings ?? {});
+}
+
+const promotedGone: Failure = {
+  stage: "build",
+  code: "image_missing",
+  summary: "The image of the preview is gone.",
+  hint: "Push the preview's branch again, then promote it.",
+  log_tail: [],
+};
 
 /** Ends the build and creates its deployment in one transaction, after waiting for a deployment that is in progress. */
 async function succeed(built: Built, image: Image, settings: DeploymentSettings): Promise<void> {

@@ -60,7 +60,7 @@ function nameOf({ digest }: HashedFolder, manifest: string): string {
 }
 
 /** Returns false if the place is taken. */
-async function moved(folder: string, place: string): Promise<boolean> {
+export async function moved(folder: string, place: string): Promise<boolean> {
   try {
     await rename(folder, place);
     return true;

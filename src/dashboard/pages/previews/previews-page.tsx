@@ -1,8 +1,8 @@
-import { Link } from "@tanstack/react-router";
+import { Link, useNavigate } from "@tanstack/react-router";
 import { GitBranch, Plus } from "lucide-react";
 import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
-import { useCall } from "../../data/api.ts";
+import { useAction, useCall } from "../../data/api.ts";
 import { visible } from "../../data/format.ts";
 import { useProject, useSlug } from "../../data/project.ts";
 import { textOf } from "../../data/text-of.ts";
@@ -28,7 +28,8 @@ export function PreviewsPage() {
   const { data: project } = useProject();
   const previews = useCall("previews.list", { params: { slug } }, { pollMs: lookMs });
   const [creating, setCreating] = useState(false);
-  const [deleting, setDeleting] = useState<string>();
+  const [asked, setAsked] = useState<Asked>();
+  const close = () => setAsked(undefined);
   const isOff = project?.previews === null;
   const actions = !isOff && (
     <Button look="primary" icon={<Plus size={15} />} row="previews.create" onClick={() => setCreating(true)}>
@@ -46,8 +47,8 @@ export function PreviewsPage() {
         caption="Previews"
         rows={(data) => data.previews}
         keyOf={({ id }) => id}
-        columns={columnsFor(setDeleting)}
-        phone={(preview) => <PreviewItem preview={preview} onDelete={setDeleting} />}
+        columns={columnsFor(setAsked)}
+        phone={(preview) => <PreviewItem preview={preview} onAsk={setAsked} />}
         empty={
           <Empty
             icon={<GitBranch size={24} />}
@@ -89,49 +90,83 @@ export function PreviewsPage() {
           />
         </ActionDialog>
       )}
-      {deleting !== undefined && (
+      {asked?.what === "delete" && (
         <ConfirmAction
           row="previews.delete"
           title="Delete a preview"
           submit="Delete"
-          typed={deleting}
-          input={{ params: { slug, preview: deleting } }}
-          onClose={() => setDeleting(undefined)}
+          typed={asked.branch}
+          input={{ params: { slug, preview: asked.branch } }}
+          onClose={close}
         >
           Its database, files and history are deleted for good; the branch stays in the repository.
         </ConfirmAction>
       )}
+      {asked?.what === "promote" && <Promote slug={slug} branch={asked.branch} onClose={close} />}
     </Page>
   );
 }
 
-function columnsFor(onDelete: (branch: string) => void): readonly Column<Preview>[] {
+/** What a user wants to do with the preview of a branch. */
+interface Asked {
+  readonly what: "delete" | "promote";
+  readonly branch: string;
+}
+
+function Promote({
+  slug,
+  branch,
+  onClose,
+}: {
+  readonly slug: string;
+  readonly branch: string;
+  readonly onClose: () => void;
+}) {
+  const navigate = useNavigate();
+  return (
+    <ActionDialog
+      row="previews.promote"
+      title="Promote a preview"
+      submit="Promote"
+      input={() => ({ params: { slug, preview: branch } })}
+      onDone={() => void navigate({ to: "/projects/$slug/deployments", params: { slug } })}
+      onClose={onClose}
+    >
+      <p className="text-sm text-muted">
+        The very image that runs in the preview of <Mono>{visible(branch)}</Mono> serves this project's visitors, with
+        the project's variables and data. Its release command is rehearsed as with every deployment.
+      </p>
+    </ActionDialog>
+  );
+}
+
+function columnsFor(onAsk: (asked: Asked) => void): readonly Column<Preview>[] {
   return [
     { head: "State", cell: ({ state }) => <State of={state} /> },
     { head: "Branch", grow: true, cell: (preview) => <Named preview={preview} /> },
     { head: "Address", cell: ({ url }) => <Address url={url} /> },
     { head: "Created", wide: true, cell: ({ created_at: at }) => <Ago at={at} /> },
-    { head: "Ends", wide: true, cell: ({ expires_at: at }) => <Ago at={at} /> },
-    { head: "", end: true, cell: (preview) => <Remove preview={preview} onDelete={onDelete} /> },
+    { head: "Ends", wide: true, cell: ({ expires_at: at }) => (at === null ? "pinned" : <Ago at={at} />) },
+    { head: "", end: true, cell: (preview) => <Acts preview={preview} onAsk={onAsk} /> },
   ];
 }
 
 interface ItemProps {
   readonly preview: Preview;
-  readonly onDelete: (branch: string) => void;
+  readonly onAsk: (asked: Asked) => void;
 }
 
-function PreviewItem({ preview, onDelete }: ItemProps) {
+function PreviewItem({ preview, onAsk }: ItemProps) {
   return (
     <div className="flex items-start gap-2">
       <div className="flex min-w-0 flex-1 flex-col gap-0.5">
         <Named preview={preview} />
         <Address url={preview.url} />
         <p className="flex gap-2 text-muted">
-          <State of={preview.state} /> ends <Ago at={preview.expires_at} />
+          <State of={preview.state} /> <Ends at={preview.expires_at} />
         </p>
       </div>
-      <Remove preview={preview} onDelete={onDelete} />
+      <Acts preview={preview} onAsk={onAsk} />
     </div>
   );
 }
@@ -144,6 +179,15 @@ function Named({ preview: { slug, branch } }: Pick<ItemProps, "preview">) {
   );
 }
 
+function Ends({ at }: { readonly at: string | null }) {
+  if (at === null) return <span>pinned</span>;
+  return (
+    <span>
+      ends <Ago at={at} />
+    </span>
+  );
+}
+
 function Address({ url }: { readonly url: string }) {
   return (
     <a href={url} target="_blank" rel="noreferrer" className="truncate text-accent hover:underline">
@@ -152,7 +196,36 @@ function Address({ url }: { readonly url: string }) {
   );
 }
 
-function Remove({ preview: { branch, state }, onDelete }: ItemProps) {
+function Acts({ preview: { branch, state, commit, expires_at }, onAsk }: ItemProps) {
+  const slug = useSlug();
+  const isPinned = expires_at === null;
+  const pin = useAction(isPinned ? "previews.unpin" : "previews.pin");
   if (state === "removing") return null;
-  return <RemoveButton label={`Delete ${visible(branch)}`} row="previews.delete" onClick={() => onDelete(branch)} />;
+  const called = visible(branch);
+  return (
+    <span className="flex flex-wrap items-center justify-end gap-1">
+      {commit !== null && (
+        <Button
+          row="previews.promote"
+          aria-label={`Promote ${called}`}
+          onClick={() => onAsk({ what: "promote", branch })}
+        >
+          Promote
+        </Button>
+      )}
+      <Button
+        row={isPinned ? "previews.unpin" : "previews.pin"}
+        aria-label={`${isPinned ? "Unpin" : "Pin"} ${called}`}
+        busy={pin.isPending}
+        onClick={() => pin.mutate({ params: { slug, preview: branch } })}
+      >
+        {isPinned ? "Unpin" : "Pin"}
+      </Button>
+      <RemoveButton
+        label={`Delete ${called}`}
+        row="previews.delete"
+        onClick={() => onAsk({ what: "delete", branch })}
+      />
+    </span>
+  );
 }
