@@ -1364,7 +1364,7 @@ CREATE TABLE public.webhook (
     disabled_reason text,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     confirmed boolean DEFAULT true NOT NULL,
-    CONSTRAINT webhook_format_check CHECK ((format = ANY (ARRAY['json'::text, 'slack'::text, 'discord'::text, 'email'::text])))
+    CONSTRAINT webhook_format_check CHECK ((format = ANY (ARRAY['json'::text, 'slack'::text, 'discord'::text, 'telegram'::text, 'ntfy'::text, 'teams'::text, 'email'::text])))
 );
 
 CREATE TABLE public.webhook_delivery (

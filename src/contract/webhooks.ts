@@ -5,7 +5,7 @@ import { row } from "./table.ts";
 
 /** The kinds of events that a webhook may receive. Each covers several events, such as `deployment.activated`. */
 export const webhookEvents = ["deployment", "build", "alert", "backup", "certificate", "approval"] as const;
-export const webhookFormats = ["json", "slack", "discord", "email"] as const;
+export const webhookFormats = ["json", "slack", "discord", "telegram", "ntfy", "teams", "email"] as const;
 export type WebhookFormat = (typeof webhookFormats)[number];
 
 const url = z

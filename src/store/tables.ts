@@ -956,7 +956,7 @@ export interface Tables {
     name: string;
     sealed_url: Buffer;
     host: string;
-    format: "json" | "slack" | "discord" | "email";
+    format: "json" | "slack" | "discord" | "telegram" | "ntfy" | "teams" | "email";
     events: string[];
     sealed_secret: Buffer;
     hourly_limit: number;

@@ -3,4 +3,5 @@
 import "./dashboard-project.ts";
 import "./dashboard-organization.ts";
 import "./dashboard-access.ts";
+import "./dashboard-previews.ts";
 import "./dashboard-frame.ts";

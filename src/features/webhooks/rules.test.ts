@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bodyOf, holdAfter, isDead, pauseAfter, type WebhookEvent } from "./rules.ts";
+import { bodyOf, contentTypeOf, holdAfter, isDead, pauseAfter, type WebhookEvent } from "./rules.ts";
 
 const failed: WebhookEvent = {
   event: "deployment.failed",
   created_at: "2026-01-02T03:04:05.678Z",
   data: { project: "shop", deployment: 7, commit: "c0ffee00112233", summary: "It crashed <!channel> & @everyone." },
 };
-const parsed = (format: "json" | "slack" | "discord", event = failed) =>
+const parsed = (format: "json" | "slack" | "discord" | "telegram" | "teams", event = failed) =>
   JSON.parse(bodyOf(format, event)) as Record<string, unknown>;
 
 test("JSON has the type, the time and all that is known", () => {
@@ -20,6 +20,12 @@ test("a chat gets one sentence, in which nothing that tenants write becomes a me
     text: "shop: deployment 7 (c0ffee00) failed. It crashed &lt;!channel&gt; &amp; @everyone.",
   });
   assert.deepEqual(parsed("discord")["allowed_mentions"], { parse: [] });
+  const said = "shop: deployment 7 (c0ffee00) failed. It crashed <!channel> & @everyone.";
+  assert.equal(parsed("telegram")["text"], said.replace("@", "@\u2060"));
+  assert.equal(bodyOf("ntfy", failed), said);
+  assert.match(contentTypeOf("ntfy"), /^text\/plain/);
+  const [card] = parsed("teams")["attachments"] as { content: { body: unknown[] } }[];
+  assert.deepEqual(card?.content.body, [{ type: "RichTextBlock", inlines: [{ type: "TextRun", text: said }] }]);
   const link = { ...failed, data: { ...failed.data, summary: "[Sign in](https://evil.example/) **now** \\[here](x)" } };
   assert.equal(
     parsed("discord", link)["content"],

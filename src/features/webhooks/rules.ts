@@ -29,7 +29,12 @@ export function isDead(failingSince: Date, now: Date): boolean {
   return now.getTime() - failingSince.getTime() >= 3 * 24 * hourMs;
 }
 
-/** Returns the request body: JSON in the receiver's format. */
+/** Returns the type of a format's body. ntfy shows a body of any type but text as an attachment. */
+export function contentTypeOf(format: WebhookFormat): string {
+  return format === "ntfy" ? "text/plain; charset=utf-8" : "application/json";
+}
+
+/** Returns the request body in the receiver's format. */
 export function bodyOf(format: Exclude<WebhookFormat, "email">, event: WebhookEvent): string {
   const { event: type, created_at: timestamp, data } = event;
   switch (format) {
@@ -43,6 +48,16 @@ export function bodyOf(format: Exclude<WebhookFormat, "email">, event: WebhookEv
         content: cut(discordText(sentenceOf(event)), mostCharacters),
         allowed_mentions: { parse: [] },
       });
+    case "telegram":
+      // The address names the chat. Without `parse_mode` Telegram shows text as it is ("sendMessage" of its Bot API), but finds mentions.
+      return JSON.stringify({
+        text: sentenceOf(event).replaceAll("@", "@\u2060"),
+        link_preview_options: { is_disabled: true },
+      });
+    case "ntfy":
+      return sentenceOf(event);
+    case "teams":
+      return JSON.stringify({ type: "message", attachments: [teamsCard(sentenceOf(event))] });
   }
 }
 
@@ -70,6 +85,13 @@ export function confirmationMail(code: string, { org, controlUrl }: Omit<MailSen
     "If you do not know the organization, ignore this mail: without the code you get no further mail.",
   ];
   return { subject: `Confirm this address: ${code}`, text: `${lines.join("\n")}\n` };
+}
+
+/** Teams shows the body of a workflow's webhook if it is an Adaptive Card; `RichTextBlock` shows text without Markdown. */
+function teamsCard(text: string) {
+  const inlines = [{ type: "TextRun", text }];
+  const card = { type: "AdaptiveCard", version: "1.4", body: [{ type: "RichTextBlock", inlines }] };
+  return { contentType: "application/vnd.microsoft.card.adaptive", content: card };
 }
 
 // Escapes the characters that start links, mentions and entities in Slack ("Formatting text for app surfaces").

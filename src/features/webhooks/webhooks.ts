@@ -16,7 +16,7 @@ export {
   type Attempt,
   type TakenDelivery,
 } from "./queries.ts";
-export { bodyOf, confirmationMail, holdAfter, isDead, mailOf, pauseAfter } from "./rules.ts";
+export { bodyOf, confirmationMail, contentTypeOf, holdAfter, isDead, mailOf, pauseAfter } from "./rules.ts";
 
 /** Returns a webhook of the caller's organization; undefined when there is none. */
 export async function findWebhook(db: Db | Tx, caller: Pick<Caller, "org_id">, id: string) {

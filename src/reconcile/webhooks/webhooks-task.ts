@@ -3,6 +3,7 @@ import {
   bodyOf,
   codeOf,
   confirmationMail,
+  contentTypeOf,
   deleteOldDeliveries,
   holdAfter,
   isDead,
@@ -99,7 +100,7 @@ async function post({ vault, ports }: Platform, row: Posted, signal: AbortSignal
   const body = bodyOf(row.format, row);
   const timestamp = Math.floor(row.at.getTime() / 1000);
   const headers = {
-    "content-type": "application/json",
+    "content-type": contentTypeOf(row.format),
     "user-agent": "berth-webhook/1.0",
     ...webhookHeaders(secret, { id: row.id, timestamp, body }),
   };

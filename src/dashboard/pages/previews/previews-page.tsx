@@ -158,8 +158,8 @@ interface ItemProps {
 
 function PreviewItem({ preview, onAsk }: ItemProps) {
   return (
-    <div className="flex items-start gap-2">
-      <div className="flex min-w-0 flex-1 flex-col gap-0.5">
+    <div className="flex flex-col gap-2">
+      <div className="flex min-w-0 flex-col gap-0.5">
         <Named preview={preview} />
         <Address url={preview.url} />
         <p className="flex gap-2 text-muted">
@@ -203,7 +203,7 @@ function Acts({ preview: { branch, state, commit, expires_at }, onAsk }: ItemPro
   if (state === "removing") return null;
   const called = visible(branch);
   return (
-    <span className="flex flex-wrap items-center justify-end gap-1">
+    <span className="flex items-center gap-1 sm:justify-end">
       {commit !== null && (
         <Button
           row="previews.promote"

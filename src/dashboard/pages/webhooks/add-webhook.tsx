@@ -10,18 +10,27 @@ const formatNames: Record<WebhookFormat, string> = {
   json: "JSON",
   slack: "Slack",
   discord: "Discord",
+  telegram: "Telegram",
+  ntfy: "ntfy",
+  teams: "Microsoft Teams",
   email: "E-mail",
 };
 const examples: Record<WebhookFormat, string> = {
   json: "https://example.com/hooks/berth",
   slack: "https://hooks.slack.com/services/…",
   discord: "https://discord.com/api/webhooks/…",
+  telegram: "https://api.telegram.org/bot<token>/sendMessage?chat_id=<chat>",
+  ntfy: "https://ntfy.sh/<topic>",
+  teams: "https://….logic.azure.com/workflows/…",
   email: "ops@example.com",
 };
 const hints: Record<WebhookFormat, string> = {
   json: "An https:// address of yours. Each event arrives there as a signed POST with a JSON body.",
   slack: "The address of an incoming webhook, which Slack shows in the settings of your app.",
   discord: "The address of a webhook, which Discord shows in the settings of the channel.",
+  telegram: "The address of your bot's sendMessage, with its token and the number of the chat.",
+  ntfy: "The address of a topic, on ntfy.sh or on a server of yours.",
+  teams: "The address that Teams shows for the workflow “Send webhook alerts to a channel”.",
   email: "Berth mails a code to it first. Events follow once you have entered that code here.",
 };
 const eventNames: Record<(typeof webhookEvents)[number], string> = {
