@@ -18,6 +18,7 @@ export const limits = {
   user_codes_per_minute: 10,
   members_per_organization: 500,
   invites_open: 100,
+  invites_mailed_per_day: 20,
   sessions_per_person: 30,
   passkeys_per_person: 20,
   identities_per_person: 10,

@@ -138,12 +138,19 @@ export const rows = [
       /** The person also becomes an administrator of the platform; only for callers who are. */
       platform_admin: z.boolean().optional(),
     }),
-    result: invite.extend({ url: z.string().nullable() }),
+    result: invite.extend({
+      /** The link. Null: it was mailed, and nobody else gets it. */
+      url: z.string().nullable(),
+      /** Why the mail with the link could not be sent; then `url` has it. */
+      mail_problem: z.string().nullable(),
+    }),
     secret: "url",
     success: [201],
     errors: ["forbidden", "conflict"],
     activity: "invite.created",
-    summary: "Invite a person: returns a link, shown only once, that works once within seven days",
+    waits: true,
+    summary:
+      "Invite a person by a link that works once within seven days: mailed to `email` if the platform has a mail server, else returned once",
   }),
   row({
     name: "people.invites",

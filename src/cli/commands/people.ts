@@ -66,7 +66,7 @@ function addInvite(members: Command, ctx: CliContext): void {
     ],
   })
     .addOption(new Option("--role <role>", "what the person may do").choices(roles).default("member"))
-    .option("--email <address>", "the person's address, shown in the list; nothing is sent")
+    .option("--email <address>", "the person's address: the link goes there, if the platform has a mail server")
     .option("--platform-admin", "the person also administers the platform")
     .action(async ({ role, email, platformAdmin }: InviteOptions) => {
       const { project } = ctx.options;
@@ -77,8 +77,13 @@ function addInvite(members: Command, ctx: CliContext): void {
         ...(project === undefined ? {} : { projects: project.split(",") }),
       };
       const made = await (await ctx.client()).call("people.invite", { body });
-      ctx.output.note(() => "Send this link to one person. It works once, within seven days, and is shown only now:");
-      ctx.output.result(made, () => made.url ?? "");
+      if (made.url === null)
+        return ctx.output.result(made, () => `The invitation was mailed to ${oneLine(made.email ?? "")}.`);
+      const why = made.mail_problem === null ? "" : `No mail could be sent: ${oneLine(made.mail_problem, 300)} `;
+      ctx.output.note(
+        () => `${why}Send this link to one person. It works once, within seven days, and is shown only now:`,
+      );
+      return ctx.output.result(made, () => made.url ?? "");
     });
 }
 

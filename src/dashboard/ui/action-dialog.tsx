@@ -22,14 +22,26 @@ interface ActionDialogProps<N extends RouteName> extends Omit<
   /** Called on success, instead of closing the dialog. */
   readonly onDone?: (answer: Answer<N>) => void;
   /** A secret in the answer, which is shown only once, before the dialog closes. */
-  readonly secret?: { readonly title: string; readonly of: (answer: Answer<N>) => string | null };
+  readonly secret?: {
+    readonly title: string;
+    readonly of: (answer: Answer<N>) => string | null;
+    /** What to say when there is none. */
+    readonly without?: (answer: Answer<N>) => string;
+  };
 }
 
 export function ActionDialog<N extends RouteName>({ row, input, onDone, secret, why, ...rest }: ActionDialogProps<N>) {
   const action = useAction(row);
   const refused = useWhyNot(row);
   if (secret !== undefined && action.data !== undefined)
-    return <SecretOnce title={secret.title} text={secret.of(action.data)} onClose={rest.onClose} />;
+    return (
+      <SecretOnce
+        title={secret.title}
+        text={secret.of(action.data)}
+        without={secret.without?.(action.data)}
+        onClose={rest.onClose}
+      />
+    );
   const onSuccess = onDone ?? (secret === undefined ? rest.onClose : undefined);
   return (
     <FormDialog
@@ -91,11 +103,18 @@ interface SecretOnceProps {
   readonly title: string;
   /** Null if a repeated request returned the answer without its secret. */
   readonly text: string | null;
+  readonly without: string | undefined;
   readonly onClose: () => void;
 }
 
 /** Shows a secret, this one time. */
-function SecretOnce({ title, text, onClose }: SecretOnceProps) {
+function SecretOnce({ title, text, without, onClose }: SecretOnceProps) {
+  if (text === null && without !== undefined)
+    return (
+      <Dialog title={title} onClose={onClose}>
+        <p className="text-sm text-muted">{visible(without)}</p>
+      </Dialog>
+    );
   return (
     <Dialog title={title} onClose={onClose}>
       <div className="flex flex-col gap-4">

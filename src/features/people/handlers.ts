@@ -85,7 +85,15 @@ export const people: Handlers<"people"> = {
     const made = (await queries.selectInvite(tx, caller.org_id, id)) ?? ctx.fail("forbidden");
     ctx.note({ target: email ?? id, detail: { role, ...(made.projects && { projects: made.projects }) } });
     // In the URL's fragment, so that it reaches neither server logs nor a Referer.
-    return { ...made, url: `${platform.addresses.controlUrl}/join#${code}` };
+    const url = `${platform.addresses.controlUrl}/join#${code}`;
+    const isTooMany = (await queries.countMailed(tx, caller.org_id, now)) > limits.invites_mailed_per_day;
+    return {
+      async outcome(signal) {
+        if (email === null || platform.ports.mailTo === null) return { ...made, url, mail_problem: null };
+        const mail_problem = isTooMany ? tooManyMails : await mailInvite(ctx, { id, email, url }, signal);
+        return { ...made, url: mail_problem === null ? null : url, mail_problem };
+      },
+    };
   },
 
   async invites(ctx) {
@@ -100,6 +108,25 @@ export const people: Handlers<"people"> = {
     return undefined;
   },
 };
+
+const tooManyMails = `The organization has mailed ${limits.invites_mailed_per_day} invitations within a day.`;
+
+/** Mails the link, in a text of which a tenant chooses only the organization's slug. Returns why that failed; null if it did not. */
+async function mailInvite(
+  { platform: { ports, addresses }, caller, now }: Context<"people.invite">,
+  { id, email, url }: { readonly id: string; readonly email: string; readonly url: string },
+  signal: AbortSignal,
+): Promise<string | null> {
+  const text = [
+    `The organization ${caller.org_slug} of ${addresses.controlUrl} invites you. To accept, open this link within seven days:`,
+    `${url}\n`,
+    "It works once. If you do not know the organization, ignore this mail.",
+  ].join("\n");
+  const subject = `Invitation to ${caller.org_slug}`;
+  const message = { id, kind: "invite", subject, text, url: null, created_at: now.toISOString() };
+  const sent = await ports.mailTo?.(email).deliver(message, signal);
+  return sent?.outcome === "failed" ? sent.reason : null;
+}
 
 type Changing = Context<"people.update"> | Context<"people.remove">;
 

@@ -2,9 +2,19 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { softAuthenticator } from "../../../test/support/authenticator.ts";
 import { testProject } from "../../../test/support/fixtures.ts";
+import type { Delivery, Notifier } from "../../ports/notifier.ts";
 import { sharedApi, testOrganization, testToken, type TestOrganization } from "../../../test/support/test-platform.ts";
 
-const api = await sharedApi();
+const mails: { to: string; text: string }[] = [];
+let delivery: Delivery = { outcome: "failed", reason: "The server refuses it." };
+const mailTo = (to: string): Notifier => ({
+  name: "mail",
+  async deliver({ text }) {
+    if (delivery.outcome === "delivered") mails.push({ to, text });
+    return delivery;
+  },
+});
+const api = await sharedApi({ ports: { mailTo } });
 const { db } = api.database;
 const origin = "https://berth.test";
 const site = api.platform.addresses as { controlUrl: string };
@@ -80,6 +90,30 @@ test("a person joins by a link, once, and acts under their own name", async () =
   assert.deepEqual([actors["member.joined"], actors["project.created"]], ["Ada", "Ada"]);
   for (const again of [await join(code, "Eve", softAuthenticator(origin)), await ask("invitation", { code })])
     assert.deepEqual(codeOf(again), [401, "unauthorized"]);
+});
+
+test("an invitation is mailed to its address alone, at most twenty a day; otherwise its link is shown, with the reason", async () => {
+  const org = await newOrg();
+  const ask = (body: object) => api.call("POST", "/v1/invites", { token: org.owner, body });
+  const email = "ada@example.com";
+  const failed = await ask({ email });
+  assert.match(String(failed.body["url"]), /\/join#/);
+  assert.equal(failed.body["mail_problem"], "The server refuses it.");
+  delivery = { outcome: "delivered" };
+  const sent = await ask({ email });
+  assert.deepEqual([sent.status, sent.body["url"], sent.body["mail_problem"]], [201, null, null]);
+  const [mail] = mails;
+  assert.equal(mail?.to, email);
+  const code = /\/join#(\S+)/.exec(mail.text)?.[1] ?? "";
+  assert.ok(!sent.text.includes(code));
+  assert.equal((await join(code, "Ada", softAuthenticator(origin))).status, 200);
+  assert.match(String((await ask({})).body["url"]), /\/join#/, "without an address there is no mail");
+  for (let more = 0; more < 18; more += 1) assert.equal((await ask({ email })).body["url"], null);
+  const late = await ask({ email });
+  delivery = { outcome: "failed", reason: "The server refuses it." };
+  assert.match(String(late.body["mail_problem"]), /20 invitations within a day/);
+  assert.match(String(late.body["url"]), /\/join#/);
+  assert.equal(mails.length, 19);
 });
 
 test("of twenty people with one link, one joins", async () => {

@@ -130,6 +130,18 @@ export async function insertInvite(tx: Tx, { project_ids, ...invite }: NewInvite
     .execute();
 }
 
+/** Returns how many invitations with an address the organization has made within a day, revoked ones included. */
+export async function countMailed(tx: Tx, org_id: string, now: Date): Promise<number> {
+  const { count } = await tx
+    .selectFrom("invite")
+    .select(sql<number>`count(*)::integer`.as("count"))
+    .where("org_id", "=", org_id)
+    .where("email", "is not", null)
+    .where("created_at", ">", new Date(now.getTime() - 24 * 3_600_000).toISOString())
+    .executeTakeFirstOrThrow();
+  return count;
+}
+
 // An invitation grants what its sender still has, so it ends with the sender's rights.
 const openInvites = (db: Db | Tx) =>
   db

@@ -16,9 +16,13 @@ export function Invite({ onClose }: { readonly onClose: () => void }) {
     <ActionDialog
       row="people.invite"
       title="Invite a person"
-      submit="Make the link"
+      submit="Invite"
       input={input}
-      secret={{ title: "Send this link to one person", of: ({ url }) => url }}
+      secret={{
+        title: "The invitation",
+        of: ({ url }) => url,
+        without: ({ email }) => `The link was mailed to ${email}. It works once, within seven days.`,
+      }}
       onClose={onClose}
     >
       {fields}
@@ -26,7 +30,7 @@ export function Invite({ onClose }: { readonly onClose: () => void }) {
         name="email"
         label="E-mail address (optional)"
         type="email"
-        hint="Shown in the list. Berth sends nothing: you send the link, which works once within seven days."
+        hint="The link goes there, if the platform has a mail server; else it is shown, and you send it. It works once within seven days."
         maxLength={254}
       />
     </ActionDialog>
