@@ -1,13 +1,10 @@
-import { createWriteStream } from "node:fs";
-import { rm, stat } from "node:fs/promises";
-import { once } from "node:events";
-import { resolve } from "node:path";
+import { stat } from "node:fs/promises";
 import type { Command } from "commander";
 import { bytesText } from "../../kit/bytes-text.ts";
 import { addCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
-import { CliError } from "../failures.ts";
+import { saveFile } from "../save-file.ts";
 import { formatOf, receiveFile } from "./database-files.ts";
 
 /** Adds `berth backups download`: writes a backup to a file for pg_restore, psql or tar. */
@@ -29,18 +26,7 @@ export function addDownload(backups: Command, ctx: CliContext): void {
       const { id } = await client.call("database.dump", { params: { slug }, body: { backup_id, format, encrypted } });
       const ending = content === "files" ? "tar" : format === "plain" ? "sql" : "dump";
       const name = options.output ?? `${slug}-${backup_id}.${ending}${encrypted ? ".age" : ""}`;
-      const file = resolve(ctx.environment.cwd, name);
-      const target = createWriteStream(file, { mode: 0o600, flags: "wx" });
-      await once(target, "open").catch((fault: NodeJS.ErrnoException) => {
-        const message =
-          fault.code === "EEXIST" ? `${name} exists already.` : `${name} cannot be written (${fault.code}).`;
-        throw new CliError("refused", "file_not_written", { message, hint: "Name another file with `-o`." });
-      });
-      // An incomplete download must not be mistaken for a backup.
-      await receiveFile(ctx, { slug, id, target }).catch(async (fault: unknown) => {
-        await rm(file, { force: true });
-        throw fault;
-      });
+      const file = await saveFile(ctx, name, { replaces: false }, (target) => receiveFile(ctx, { slug, id, target }));
       const { size: bytes } = await stat(file);
       ctx.output.result({ file, bytes }, (paint) => `${paint.green("Saved")} ${name}, ${bytesText(bytes)}`);
     });

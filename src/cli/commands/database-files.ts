@@ -1,4 +1,4 @@
-import { createReadStream, createWriteStream } from "node:fs";
+import { createReadStream } from "node:fs";
 import { open } from "node:fs/promises";
 import { resolve } from "node:path";
 import { createInterface } from "node:readline";
@@ -12,6 +12,7 @@ import { currentProject } from "../current-project.ts";
 import { branchOption } from "./branches.ts";
 import { inDatabaseSession, sessionEnvironment } from "../database-session.ts";
 import { CliError, usageError } from "../failures.ts";
+import { saveFile } from "../save-file.ts";
 import { openTunnel } from "../open-tunnel.ts";
 
 /** Adds `berth db dump` and `berth db import`: the whole database as a file. */
@@ -31,14 +32,15 @@ function addDump(database: Command, ctx: CliContext): void {
     .option("--database <name>", "another database of the project, such as a restored one")
     .option(...branchOption)
     .action(async ({ output, ...body }: { format: string; output?: string; database?: string; branch?: string }) => {
-      const { stdout, cwd } = ctx.environment;
+      const { stdout } = ctx.environment;
       if (output === undefined && stdout.isTTY && body.format === "custom")
         throw usageError("A dump in the custom format is not for a terminal.", "Add `> demo.dump` or --format plain.");
       const slug = await currentProject(ctx);
       const client = await ctx.client();
       const asked = await client.call("database.dump", { params: { slug }, body: { ...body, format: formatOf(body) } });
-      const target = output === undefined ? stdout : createWriteStream(resolve(cwd, output), { mode: 0o600 });
-      await receiveFile(ctx, { slug, id: asked.id, target });
+      const receive = (target: NodeJS.WritableStream) => receiveFile(ctx, { slug, id: asked.id, target });
+      if (output === undefined) await receive(stdout);
+      else await saveFile(ctx, output, { replaces: true }, receive);
     });
 }
 

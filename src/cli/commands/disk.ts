@@ -1,5 +1,3 @@
-import { createWriteStream } from "node:fs";
-import { resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type { Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
@@ -12,6 +10,7 @@ import { wholeNumber } from "../input.ts";
 import { paintStatus, type Paint } from "../render/paint.ts";
 import { facts } from "../render/table.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
+import { saveFile } from "../save-file.ts";
 import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
 
 type Disk = Answer<"disk.get">;
@@ -59,7 +58,7 @@ function addGet(disk: Command, ctx: CliContext): void {
   })
     .option("-o, --output <file>", "the file to write; it must not exist")
     .action(async (path: string, { output }: { output?: string }) => {
-      const { cwd, stdout } = ctx.environment;
+      const { stdout } = ctx.environment;
       const slug = await currentProject(ctx);
       const client = await ctx.client();
       const parts = async function* () {
@@ -72,8 +71,8 @@ function addGet(disk: Command, ctx: CliContext): void {
           offset = part.next_offset;
         }
       };
-      const target = output === undefined ? stdout : createWriteStream(resolve(cwd, output), { flags: "wx" });
-      await pipeline(parts, target, { end: output !== undefined });
+      if (output === undefined) await pipeline(parts, stdout, { end: false });
+      else await saveFile(ctx, output, { replaces: false }, (target) => pipeline(parts, target));
     });
 }
 

@@ -26,7 +26,8 @@ export function FilterBox({ label }: { readonly label: string }) {
       value={text}
       onChange={({ target: { value } }) => {
         setText(value);
-        void navigate({ to: ".", search: value === "" ? {} : { q: value }, replace: true, resetScroll: false });
+        const search = ({ q: _, ...others }: FilterSearch) => (value === "" ? others : { ...others, q: value });
+        void navigate({ to: ".", search: search as never, replace: true, resetScroll: false });
       }}
     />
   );

@@ -198,7 +198,7 @@ const sentences: Readonly<Record<string, (row: Telling) => string>> = {
   "preview.unpinned": ({ target }) => `Preview of ${target} unpinned`,
   "preview.promoted": ({ target }) => `What runs in the preview of ${target} goes live`,
   "preview.ended": ({ target }) => `Preview of ${target} ended, as its time was over or its project was deleted`,
-  "project.settings_changed": ({ detail }) => `Settings changed: ${listed(detail["changed"])}`,
+  "project.settings_changed": ({ detail }) => `Settings changed: ${listed(detail["changed"]).replaceAll("_", " ")}`,
   "env.set": ({ target }) => `Variable ${target} set`,
   "env.imported": ({ target }) => `Variables set: ${target}`,
   "env.deleted": ({ target }) => `Variable ${target} removed`,
