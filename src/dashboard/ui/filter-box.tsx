@@ -26,7 +26,7 @@ export function FilterBox({ label }: { readonly label: string }) {
       value={text}
       onChange={({ target: { value } }) => {
         setText(value);
-        const search = ({ q: _, ...others }: FilterSearch) => (value === "" ? others : { ...others, q: value });
+        const search = (others: object) => ({ ...others, q: value === "" ? undefined : value });
         void navigate({ to: ".", search: search as never, replace: true, resetScroll: false });
       }}
     />
