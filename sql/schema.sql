@@ -707,6 +707,8 @@ CREATE TABLE public.project (
     previews text[],
     preview_variables text[],
     preview_data text DEFAULT 'empty'::text NOT NULL,
+    agents text DEFAULT 'deploy'::text NOT NULL,
+    CONSTRAINT project_agents_check CHECK ((agents = ANY (ARRAY['deploy'::text, 'preview'::text]))),
     CONSTRAINT project_port_check CHECK (((port >= 1) AND (port <= 65535))),
     CONSTRAINT project_preview_check CHECK ((((preview_of IS NULL) = (git_branch IS NULL)) AND ((preview_of IS NULL) = (preview_expires_at IS NULL)) AND ((preview_of IS NULL) OR (previews IS NULL)))),
     CONSTRAINT project_preview_data_check CHECK ((preview_data = ANY (ARRAY['empty'::text, 'branch'::text, 'masked'::text]))),

@@ -149,8 +149,7 @@ export const rows = [
     errors: ["forbidden", "conflict"],
     activity: "invite.created",
     waits: true,
-    summary:
-      "Invite a person by a link that works once within seven days: mailed to `email` if the platform has a mail server, else returned once",
+    summary: "Invite a person by a link that works once within seven days: mailed to `email`, or else shown once",
   }),
   row({
     name: "people.invites",

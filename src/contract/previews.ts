@@ -38,7 +38,11 @@ export const rows = [
     name: "previews.create",
     request: "POST /v1/projects/:slug/previews",
     may: "member deployments:write",
-    body: z.strictObject({ branch }),
+    body: z.strictObject({
+      branch,
+      /** Makes the branch at the commit that serves if the repository does not have it. */
+      from_live: z.boolean().default(false),
+    }),
     result: preview,
     success: [201],
     errors: [

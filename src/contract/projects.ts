@@ -10,6 +10,7 @@ import { row } from "./table.ts";
 
 export const previewContents = ["empty", "branch", "masked"] as const;
 export type PreviewContent = (typeof previewContents)[number];
+export const agentsMay = ["deploy", "preview"] as const;
 
 export const project = z.object({
   id,
@@ -41,8 +42,9 @@ export const project = z.object({
   preview_variables: z.array(z.string()).nullable(),
   /** The data of new previews: an empty database, or a branch of the project's, masked or as it is. */
   preview_data: z.enum(previewContents),
-  /** Of a preview: the project whose branch it serves, and when it is removed unless the branch is pushed again. */
-  /** `expires_at` is null while the preview is pinned. */
+  /** `preview`: tokens in approval mode deploy to its previews only, and a person promotes one. */
+  agents: z.enum(agentsMay),
+  /** Of a preview: the project whose branch it serves, and when it is removed unless the branch is pushed again; null while it is pinned. */
   preview: z.object({ of: z.string(), branch: z.string(), expires_at: timestamp.nullable() }).nullable(),
   /** Whether it follows a branch of a remote repository, shown by `GET …/follow`. */
   follows: z.boolean(),
@@ -127,8 +129,11 @@ export const rows = [
       previews: branchPatterns.nullable().optional(),
       preview_variables: z.array(variableName).max(100).nullable().optional(),
       preview_data: z.enum(previewContents).optional(),
+      /** Not for tokens in approval mode. */
+      agents: z.enum(agentsMay).optional(),
     }),
     result: project,
+    errors: ["forbidden"],
     activity: "project.settings_changed",
     summary: "Change settings for the next deploy, and when it sleeps; null resets",
   }),
@@ -157,7 +162,7 @@ export const rows = [
     errors: ["edge_unavailable"],
     activity: "project.maintenance",
     waits: true,
-    summary: "Switch the maintenance page for visitors on or off; the application, deploys and cron jobs keep running",
+    summary: "Switch the maintenance page for visitors on or off; the application, deploys and cron jobs go on",
   }),
   row({
     name: "projects.delete",

@@ -690,6 +690,7 @@ export interface Tables {
     previews: string[] | null;
     preview_variables: string[] | null;
     preview_data: Generated<"empty" | "branch" | "masked">;
+    agents: Generated<"deploy" | "preview">;
   };
   project_database: {
     id: string;

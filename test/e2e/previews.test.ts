@@ -161,7 +161,7 @@ test("deleting the branch removes the preview with its data; a new push of it be
     async () => !(await previews()).some(({ branch }) => branch === "feature/search"),
     "the preview is gone",
   );
-  assert.equal((await platform.visit("feature-search--shop")).status, 404);
+  await eventually(async () => (await platform.visit("feature-search--shop")).status === 404, "nothing answers there");
   assert.equal((await platform.call("GET", "/v1/projects/feature-search--shop")).status, 404);
   await push("feature/search", "eight");
   assert.equal(await body("feature-search--shop", "/rows"), '["eight"]');
@@ -265,6 +265,48 @@ test("a pinned preview stays without its branch, and its very image goes live", 
   assert.deepEqual([env["PAYMENT_KEY"], env["BERTH_PREVIEW"]], ["sk-live", undefined]);
   const unpinned = await platform.call<Preview>("DELETE", `${at}/previews/staging/pin`);
   assert.ok(unpinned.body.expires_at !== null && Date.parse(unpinned.body.expires_at) < Date.now() + 73 * 3_600_000);
+});
+
+test("where agents deploy to previews only, a person lets their work go live", async () => {
+  assert.equal((await settings({ agents: "preview" })).status, 200);
+  assert.equal((await platform.call("DELETE", `${at}/previews/staging`)).status, 204);
+  const token = { name: "agent", role: "owner", approval_mode: true };
+  const { body: made } = await platform.call<{ token: string }>("POST", "/v1/api-tokens", token);
+  const asAgent = async (method: string, path: string, sent: object = {}) => {
+    const headers = { authorization: `Bearer ${made.token}`, "content-type": "application/json" };
+    const answer = await fetch(platform.api + path, { method, headers, body: JSON.stringify(sent) });
+    return { status: answer.status, body: (await answer.json()) as Record<string, string | undefined> };
+  };
+  const change = { files: [{ path: "server.js", text: files("by an agent")["server.js"] }] };
+  for (const [method, path, sent] of [
+    ["PATCH", `${at}/source`, change],
+    ["POST", `${at}/deployments`, {}],
+    ["PUT", `${at}/settings`, { agents: "deploy" }],
+  ] as const) {
+    const refused = await asAgent(method, path, sent);
+    assert.deepEqual([refused.status, refused.body["code"]], [403, "forbidden"], path);
+  }
+  const header = `Authorization: Basic ${Buffer.from(`agent:${made.token}`).toString("base64")}`;
+  await app.commit(files("pushed by an agent"));
+  const url = `${platform.api}/git/main/shop.git`;
+  const pushed = await app.git("-c", "http.extraHeader=", "-c", `http.extraHeader=${header}`, "push", url, "HEAD:main");
+  assert.notEqual(pushed.exitCode, 0);
+  assert.match(pushed.stderr, /deploy to previews only[^]*berth preview promote/);
+  const preview = await asAgent("POST", `${at}/previews`, { branch: "agent", from_live: true });
+  assert.deepEqual([preview.status, preview.body["slug"]], [201, "agent--shop"], JSON.stringify(preview.body));
+  await eventually(async () => (await body("agent--shop")) === "staged", "the preview begins with what serves");
+  const changed = await asAgent("PATCH", "/v1/projects/agent--shop/source", change);
+  assert.equal(changed.status, 201, JSON.stringify(changed.body));
+  await eventually(
+    async () => (await body("agent--shop")) === "by an agent",
+    "the agent's change serves in the preview",
+  );
+  const asked = await asAgent("POST", `${at}/previews/agent/promote`);
+  assert.deepEqual([asked.status, asked.body["code"]], [403, "approval_required"]);
+  assert.equal(await body("shop"), "staged");
+  const promoted = await platform.call<{ commit: string }>("POST", `${at}/previews/agent/promote`);
+  assert.deepEqual([promoted.status, promoted.body.commit], [201, changed.body["commit"]]);
+  await eventually(async () => (await body("shop")) === "by an agent", "what a person has promoted is live");
 });
 
 test("the project's deletion deletes its previews", async () => {

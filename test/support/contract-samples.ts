@@ -28,6 +28,7 @@ export function sampleProject(more: Partial<Result<"projects.get">> = {}): Resul
     previews: null,
     preview_variables: null,
     preview_data: "empty",
+    agents: "deploy",
     preview: null,
     ahead: null,
     earlier_names: [],

@@ -47,11 +47,11 @@ function addCreate(previews: Command, ctx: CliContext): void {
     row: "previews.create",
     usage: "create <branch>",
     summary: "Build a branch that was pushed before into its preview",
-    examples: ["berth preview create feature/search"],
-    input: (_, { branch = "" }) => ({ body: { branch } }),
+    examples: ["berth preview create feature/search", "berth preview create fix --from-live"],
+    input: ({ fromLive }, { branch = "" }) => ({ body: { branch, ...(fromLive === true && { from_live: true }) } }),
     progress: ({ words }) => `Preparing the preview of ${words["branch"]}`,
     text: ({ slug, url }) => `${url} serves it once it is built: \`berth logs --source build -p ${slug}\``,
-  });
+  }).option("--from-live", "make the branch at the commit that serves, if the repository has none of that name");
 }
 
 function addOpen(previews: Command, ctx: CliContext): void {

@@ -4,7 +4,7 @@ import { addCommand, addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
 import { limits } from "../../contract/limits.ts";
-import { previewContents, type PreviewContent } from "../../contract/projects.ts";
+import { agentsMay, previewContents, type PreviewContent } from "../../contract/projects.ts";
 import { wholeNumber } from "../input.ts";
 import { awaitServing } from "../../client/outcomes.ts";
 import { usageError } from "../failures.ts";
@@ -86,6 +86,7 @@ function describe(project: Project, paint: Paint): string {
     ["watched", project.watch?.join(", ") ?? null],
     ...(project.storage ? [] : [["storage", "off: replicas run on any machine"] as const]),
     ["previews", project.previews?.join(", ") ?? null],
+    ["agents deploy to", project.agents === "preview" ? "previews only" : null],
     ["previews' data", project.previews === null ? null : project.preview_data],
     ["inherited", project.preview_variables?.join(", ") ?? null],
     ["preview of", previewText(project)],
@@ -180,6 +181,11 @@ function addPreviewOptions(settings: Command): Command {
     .option("--previews <branches...>", "the branches that get previews, such as `'*'` or `'feature/*'`, or `none`")
     .option("--preview-variables <names...>", "the variables that previews inherit, or `none`")
     .addOption(
+      new Option("--agents <target>", "what tokens in approval mode deploy to: the project, or previews only").choices(
+        agentsMay,
+      ),
+    )
+    .addOption(
       new Option(
         "--preview-data <data>",
         "the data of new previews: none, a copy of the project's, or a masked one",
@@ -198,6 +204,7 @@ interface SettingsOptions {
   readonly previews?: string[];
   readonly previewVariables?: string[];
   readonly previewData?: PreviewContent;
+  readonly agents?: "deploy" | "preview";
 }
 
 function startSetting(given: string | undefined): { start_seconds?: number | null } {
@@ -214,8 +221,9 @@ function storageSetting(given: string | undefined) {
   return given === undefined ? {} : { storage: given === "on" };
 }
 
-function previewSettings({ previews, previewVariables: names, previewData: data }: SettingsOptions) {
+function previewSettings({ previews, previewVariables: names, previewData: data, agents }: SettingsOptions) {
   return {
+    ...(agents === undefined ? {} : { agents }),
     ...(data === undefined ? {} : { preview_data: data }),
     ...(previews === undefined ? {} : { previews: previews.join() === "none" ? null : previews }),
     ...(names === undefined ? {} : { preview_variables: names.join() === "none" ? null : names }),

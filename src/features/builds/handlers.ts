@@ -1,3 +1,4 @@
+import { requireMayDeploy } from "./agents-preview.ts";
 import { limits } from "../../contract/limits.ts";
 import { pageOf } from "../../kit/page.ts";
 import type { BuildTime } from "../../ports/log-store.ts";
@@ -61,6 +62,7 @@ export const builds: Handlers<"builds"> = {
   },
 
   async upload(ctx, { query, body }) {
+    requireMayDeploy(ctx);
     await requireUpload(ctx);
     const { message = "Upload" } = query;
     const outcome = () => buildUpload(ctx, { content: { archive: body }, removed: [], keepsOthers: false, message });
@@ -68,6 +70,7 @@ export const builds: Handlers<"builds"> = {
   },
 
   async change(ctx, { body }) {
+    requireMayDeploy(ctx);
     await requireUpload(ctx);
     const { files, delete: removed, message = describeChange(files, removed) } = body;
     if (files.length + removed.length === 0)

@@ -5,6 +5,7 @@ import { diskUseOf, imagesOverLimit, type DiskLimits } from "../disk/disk.ts";
 import { aheadOf } from "./ahead.ts";
 import { buildPush, type PushVerdict } from "./follow-build.ts";
 import { choosePreview, pushPreview, removeDeletedPreviews, type PreviewReceiving } from "./push-preview.ts";
+import { agentsPreview } from "./agents-preview.ts";
 import { planSource, type Planning } from "./plan.ts";
 import { hasWorkInProgress } from "./queries.ts";
 import { deployRef } from "./rules.ts";
@@ -53,7 +54,7 @@ export async function receivePush(
 async function decidePush(receiving: Receiving, push: Push, onLine: (line: string) => void): Promise<PushVerdict> {
   const project = await receiving.db
     .selectFrom("project")
-    .select(["slug", "deploy_branch", "deleted_at", "root", "watch", "previews", "preview_of", "git_branch"])
+    .select(["slug", "deploy_branch", "deleted_at", "root", "watch", "previews", "preview_of", "git_branch", "agents"])
     .where(({ and }) => and({ org_id: push.org_id, id: push.project_id }))
     .executeTakeFirst();
   if (project === undefined || project.deleted_at !== null)
@@ -83,6 +84,12 @@ async function decidePush(receiving: Receiving, push: Push, onLine: (line: strin
   if (inspection.outcome === "refused") return refuse(onLine, inspection.summary, inspection.hint);
   const notes = [...target.notes, ...preview.notes, ...(inspection.notes ?? []).map((note) => `       ${note}`)];
   if (push.isPlan) return showPlan(receiving, push, { ...target, notes }, onLine);
+  if (push.copies_data && project.agents === "preview")
+    return refuse(
+      onLine,
+      agentsPreview.error,
+      `Push another branch: git push berth HEAD:<branch>. A person then lets it go live: berth preview promote <branch>`,
+    );
   const { ref, branch } = target;
   const pushed = { ...push, commit: ref.new, branch };
   const ahead = await aheadOf(receiving, pushed, pushed);

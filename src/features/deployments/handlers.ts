@@ -1,7 +1,14 @@
 import { registryOf } from "../../contract/image-name.ts";
 import { pageOf } from "../../kit/page.ts";
 import type { Tx } from "../../store/database.ts";
-import { buildUpload, newestSource, releaseReach, requestBuild, requireUpload } from "../builds/builds.ts";
+import {
+  buildUpload,
+  newestSource,
+  releaseReach,
+  requestBuild,
+  requireMayDeploy,
+  requireUpload,
+} from "../builds/builds.ts";
 import type { Context, Handlers, RefusalText } from "../context.ts";
 import { requireRoomForBuild } from "../disk/disk.ts";
 import { rehearsalOf } from "../rehearsals/rehearsals.ts";
@@ -28,6 +35,7 @@ export const deployments: Handlers<"deployments"> = {
   },
 
   async create(ctx, { body }) {
+    requireMayDeploy(ctx);
     if (body.image !== undefined) return deployImage(ctx, body.image, body.commit);
     const { org_id, project_id } = ctx.project.key;
     await requireRoomForBuild(ctx);

@@ -12,9 +12,9 @@ export const previews: Handlers<"previews"> = {
     return { previews: rows.map((row) => present(ctx, row)) };
   },
 
-  async create(ctx, { body: { branch } }) {
+  async create(ctx, { body: { branch, from_live } }) {
     await requireUpload(ctx);
-    if (ctx.project.previews === null)
+    if (ctx.project.previews === null && ctx.project.agents === "deploy")
       return ctx.fail("conflict", {
         error: "The project's previews are off.",
         hint: `Name the branches that get one: \`berth projects settings ${ctx.project.slug} --previews '*'\`.`,
@@ -23,14 +23,19 @@ export const previews: Handlers<"previews"> = {
     if (branch === (ctx.project.deploy_branch ?? "main"))
       return ctx.fail("conflict", { error: `${branch} is the branch that deploys.`, hint: "Give another branch." });
     const known = isBranchName(branch) && (await repositories.exists(ctx.project.id));
-    const commit = known ? await repositories.resolve(ctx.project.id, `refs/heads/${branch}`) : null;
+    const stored = known ? await repositories.resolve(ctx.project.id, `refs/heads/${branch}`) : null;
+    const live = known && from_live ? await activeOf(ctx.tx, ctx.project.org_id, ctx.project.id) : undefined;
+    const commit = stored ?? live?.commit ?? null;
     if (commit === null)
       return ctx.fail("nothing_to_deploy", {
         error: `The repository has no branch ${branch}.`,
-        hint: "Push it first.",
+        hint: "Push it first, or make it from what serves: `berth preview create <branch> --from-live`.",
       });
     ctx.note({ target: branch, detail: { commit } });
-    return { changesLate: true as const, outcome: (signal) => build(ctx, { branch, commit }, signal) };
+    return {
+      changesLate: true as const,
+      outcome: (signal) => build(ctx, { branch, commit, isNew: stored === null }, signal),
+    };
   },
 
   async delete(ctx, { params }) {
@@ -47,18 +52,12 @@ export const previews: Handlers<"previews"> = {
   unpin: (ctx, { params }) => pin(ctx, params.preview, false),
 
   async promote(ctx, { params }) {
-    const { org_id, id: project_id, slug } = ctx.project;
+    const { org_id, id: project_id } = ctx.project;
     const { branch, ...preview } = await previewOf(ctx, params.preview);
     const live = await activeOf(ctx.tx, org_id, preview.id);
     if (live === undefined)
       return ctx.fail("nothing_to_deploy", {
         error: `The preview of ${branch} serves nothing.`,
-        hint: `Push the branch again: git push berth ${branch}`,
-      });
-    const { repositories } = ctx.platform.ports;
-    if ((await repositories.peel(project_id, live.commit, null)) === null)
-      return ctx.fail("nothing_to_deploy", {
-        error: `The repository of ${slug} no longer has the commit ${live.commit.slice(0, 8)}, which runs in the preview.`,
         hint: `Push the branch again: git push berth ${branch}`,
       });
     await requireRoomForBuild(ctx);
@@ -100,7 +99,7 @@ const isBranchName = (name: string) => /^[^\s~^:?*[\\\p{Cc}]+$/u.test(name) && !
 
 async function build(
   ctx: Context<"previews.create">,
-  { branch, commit }: { readonly branch: string; readonly commit: string },
+  { branch, commit, isNew }: { readonly branch: string; readonly commit: string; readonly isNew: boolean },
   signal: AbortSignal,
 ) {
   const { platform, project, caller } = ctx;
@@ -109,6 +108,7 @@ async function build(
   const opened = await openPreview(previewing, { ...project.key, branch }, signal);
   if (opened.outcome === "refused") return ctx.fail(opened.code, { error: opened.summary, hint: opened.hint });
   const { org_id, project_id } = opened.preview;
+  if (isNew) await ports.repositories.moveRef(project.id, `refs/heads/${branch}`, null, commit);
   await copyToPreview(ports.repositories, opened.preview, { from: project.id, branch, commit, quarantine: null });
   const source = { origin: "redeploy", commit, branch, message: `Preview of ${branch}`, author: null } as const;
   const by = { requested_by: caller.token_name, token_id: caller.token_id, old_commit: null, lease_owner: null };

@@ -163,18 +163,35 @@ export async function copyToPreview(
   const old_commit = await repositories.resolve(to, ref);
   if (old_commit === commit) return { old_commit };
   try {
-    await repositories.pin(from, pin, commit, quarantine);
-    if ((await repositories.peel(to, commit, null)) === null) {
-      const bundle = await repositories.pack(from, { pin, since: old_commit });
-      if (bundle === null) throw new Error("a pinned commit is missing");
-      await repositories.unpack(to, bundle);
-    }
+    // A change of the preview's own source is not in the repository that the branch comes from.
+    const isKnown = old_commit !== null && (await repositories.peel(from, old_commit, null)) !== null;
+    await giveCommit(repositories, { from, to, commit, quarantine, since: isKnown ? old_commit : null, pin });
     await repositories.moveRef(to, ref, old_commit, commit);
     await repositories.setHead(to, ref);
   } finally {
     for (const id of [from, to]) await repositories.unpin(id, pin);
   }
   return { old_commit };
+}
+
+interface Given {
+  readonly from: string;
+  readonly to: string;
+  readonly commit: string;
+  readonly quarantine: Quarantine | null;
+  /** A commit that `to` has already. */
+  readonly since: string | null;
+  readonly pin: string;
+}
+
+/** Gives a repository a commit of another one, with its history; `pin` then keeps it in both. */
+export async function giveCommit(repositories: Repositories, given: Given): Promise<void> {
+  const { from, to, commit, quarantine, since, pin } = given;
+  if ((await repositories.peel(to, commit, null)) !== null) return repositories.pin(to, pin, commit, null);
+  await repositories.pin(from, pin, commit, quarantine);
+  const bundle = await repositories.pack(from, { pin, since });
+  if (bundle === null) throw new Error("a pinned commit is missing");
+  await repositories.unpack(to, bundle);
 }
 
 /** Returns what the platform adds to the environment of a preview; nothing for other projects. */

@@ -43,6 +43,11 @@ export const projects: Handlers<"projects"> = {
     const before = Object.fromEntries(changed.map((name) => [name, ctx.project[name as keyof typeof body]]));
     if (ctx.project.preview_of !== null && body.previews)
       return ctx.fail("invalid_request", { error: "A preview has no previews of its own." });
+    if (body.agents !== undefined && ctx.caller.approval_mode)
+      return ctx.fail("forbidden", {
+        error: "A token in approval mode cannot change what agents may do.",
+        hint: "Ask an owner.",
+      });
     ctx.note({ target, detail: { changed, before }, silent: changed.length === 0 });
     if (changed.length > 0) await queries.updateSettings(ctx.tx, key, given(body));
     return show(ctx, target);

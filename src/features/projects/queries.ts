@@ -28,6 +28,7 @@ const columns = [
   "project.previews",
   "project.preview_variables",
   "project.preview_data",
+  "project.agents",
   "project.preview_of",
   "project.git_branch",
   "project.preview_expires_at",
@@ -66,7 +67,7 @@ export interface ShownProject extends Omit<ProjectRow, "org_id" | "number" | "pu
 
 // Plain SQL, because these are the most frequent queries: measured, building the text for each call costs a sixth of a request.
 const shown = `
-  select p.id, p.slug, p.name, p.hostname, p.port, p.health_path, p.start_seconds, p.sleep_after_minutes, p.root, p.watch, p.replicas, p.storage, p.maintenance_since, p.maintenance_message, p.deploy_branch, p.previews, p.preview_variables, p.preview_data, p.preview_of, p.git_branch, p.preview_expires_at, p.created_at, p.updated_at, p.deleted_at,
+  select p.id, p.slug, p.name, p.hostname, p.port, p.health_path, p.start_seconds, p.sleep_after_minutes, p.root, p.watch, p.replicas, p.storage, p.maintenance_since, p.maintenance_message, p.deploy_branch, p.previews, p.preview_variables, p.preview_data, p.agents, p.preview_of, p.git_branch, p.preview_expires_at, p.created_at, p.updated_at, p.deleted_at,
     d.id as active_id, d.number as active_number, d.status as active_status, d.commit as active_commit, d.activated_at as active_activated_at,
     case when d.trigger not in ('push', 'upload', 'follow') then (select x.commit from deployment x join build b on b.id = x.build_id
       where x.project_id = p.id and x.trigger in ('push', 'upload', 'follow') and x.activated_at is not null and b.branch = coalesce(p.deploy_branch, 'main')
@@ -264,6 +265,7 @@ export interface ProjectSettings {
   readonly previews?: string[] | null;
   readonly preview_variables?: string[] | null;
   readonly preview_data?: PreviewContent;
+  readonly agents?: ProjectRow["agents"];
 }
 
 export async function updateSettings(tx: Tx, project: ProjectKey, settings: ProjectSettings): Promise<void> {

@@ -10,6 +10,7 @@ import {
 } from "../../features/builds/builds.ts";
 import { deployBuild } from "../../features/deployments/deployments.ts";
 import { variablesOf } from "../../features/env/env.ts";
+import { giveCommit } from "../../features/previews/previews.ts";
 import { registryLogins } from "../../features/registries/registries.ts";
 import { redactor } from "../../kit/redact.ts";
 import type { Image } from "../../ports/builder.ts";
@@ -136,8 +137,11 @@ async function promote(built: Built, from: string): Promise<void> {
   const image = { project_id: found.project_id, image_ref: found.image.image_ref };
   const image_ref = await platform.ports.builder.adopt(image, { project_id, project_number });
   if (image_ref === null) return refuse(built, promotedGone);
-  // The commit may be of no branch any more.
-  await platform.ports.repositories.pin(project_id, build.id, build.commit, null);
+  // The commit may be of no branch any more, or only of the preview.
+  const { repositories } = platform.ports;
+  const given = { from: found.project_id, to: project_id, commit: build.commit, quarantine: null };
+  await giveCommit(repositories, { ...given, since: null, pin: build.id });
+  await repositories.unpin(found.project_id, build.id);
   log.step(`Image ${image_ref.slice(7, 19)}, ${(found.image.size_bytes / 1024 / 1024).toFixed(1)} MiB`);
   return succeed(built, { ...found.image, image_ref }, found.settings ?? {});
 }

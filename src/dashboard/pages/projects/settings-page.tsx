@@ -1,6 +1,6 @@
 import { useState, type ReactNode } from "react";
 import { limits } from "../../../contract/limits.ts";
-import { previewContents } from "../../../contract/projects.ts";
+import { agentsMay, previewContents } from "../../../contract/projects.ts";
 import { useAction } from "../../data/api.ts";
 import { textOf } from "../../data/text-of.ts";
 import { useWhyNot } from "../../data/me.ts";
@@ -45,7 +45,7 @@ export function SettingsPage() {
 function Overrides({ project }: { readonly project: Project }) {
   const save = useAction("projects.settings");
   const { port, health_path: health, start_seconds: start, sleep_after_minutes: sleep, root, watch } = project;
-  const { previews, preview_variables: inherited, preview_data: data } = project;
+  const { previews, preview_variables: inherited, preview_data: data, agents } = project;
   const submit = (form: FormData) =>
     save.mutate({
       params: { slug: project.slug },
@@ -60,6 +60,9 @@ function Overrides({ project }: { readonly project: Project }) {
           previews: linesOf(textOf(form, "previews")),
           preview_variables: linesOf(textOf(form, "inherited")),
           preview_data: previewContents.find((each) => each === textOf(form, "preview_data")) ?? "empty",
+          ...(textOf(form, "agents") !== agents && {
+            agents: agentsMay.find((each) => each === textOf(form, "agents")) ?? "deploy",
+          }),
         }),
       },
     });
@@ -70,7 +73,7 @@ function Overrides({ project }: { readonly project: Project }) {
     >
       <Form
         // A new key shows what another user has saved meanwhile.
-        key={JSON.stringify([port, health, start, sleep, root, watch, previews, inherited, data])}
+        key={JSON.stringify([port, health, start, sleep, root, watch, previews, inherited, data, agents])}
         submit="Save"
         look="plain"
         busy={save.isPending}
@@ -146,10 +149,11 @@ function Overrides({ project }: { readonly project: Project }) {
   );
 }
 
+const agentWords = { deploy: "This project", preview: "Previews only" };
 const dataWords = { empty: "An empty database", branch: "A branch", masked: "A masked branch" };
 
 function PreviewFields({
-  project: { previews, preview_variables: inherited, preview_data: data },
+  project: { previews, preview_variables: inherited, preview_data: data, agents },
 }: {
   readonly project: Project;
 }) {
@@ -177,6 +181,13 @@ function PreviewFields({
         hint="A branch is a copy of this project's database; a masked one is changed first by the mask in berth.json."
         options={previewContents.map((each) => [each, dataWords[each]])}
         defaultValue={data}
+      />
+      <SelectField
+        name="agents"
+        label="Tokens in approval mode deploy to"
+        hint="With previews only, what an agent has made goes live when a person promotes its preview."
+        options={agentsMay.map((each) => [each, agentWords[each]])}
+        defaultValue={agents}
       />
     </>
   );

@@ -1,0 +1,17 @@
+import type { Context, RefusalText } from "../context.ts";
+
+/** The refusal of a deploy by a token in approval mode, in a project whose agents deploy to previews only. */
+export const agentsPreview = {
+  error: "In this project, tokens in approval mode deploy to previews only.",
+  hint: "Make one (`berth preview create <branch> --from-live`), change that project's source, and ask a person to let it go live: `berth preview promote <branch>`.",
+};
+
+type Deploying = Pick<Context<"builds.change">, "project" | "caller"> & {
+  readonly fail: (code: "forbidden", text: RefusalText) => never;
+};
+
+/** Refuses a deploy that a person has to make by promoting a preview. */
+export function requireMayDeploy({ project, caller, fail }: Deploying): void {
+  if (caller.approval_mode && project.agents === "preview" && project.preview_of === null)
+    fail("forbidden", agentsPreview);
+}
