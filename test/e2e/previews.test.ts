@@ -275,7 +275,8 @@ test("where agents deploy to previews only, a person lets their work go live", a
   const asAgent = async (method: string, path: string, sent: object = {}) => {
     const headers = { authorization: `Bearer ${made.token}`, "content-type": "application/json" };
     const answer = await fetch(platform.api + path, { method, headers, body: JSON.stringify(sent) });
-    return { status: answer.status, body: (await answer.json()) as Record<string, string | undefined> };
+    const said = (await answer.json()) as Record<string, string | undefined> & { approval?: { id: string } };
+    return { status: answer.status, body: said };
   };
   const change = { files: [{ path: "server.js", text: files("by an agent")["server.js"] }] };
   for (const [method, path, sent] of [
@@ -304,9 +305,18 @@ test("where agents deploy to previews only, a person lets their work go live", a
   const asked = await asAgent("POST", `${at}/previews/agent/promote`);
   assert.deepEqual([asked.status, asked.body["code"]], [403, "approval_required"]);
   assert.equal(await body("shop"), "staged");
+  const later = { files: [{ path: "server.js", text: files("by an agent, later")["server.js"] }] };
+  const changedLater = await asAgent("PATCH", "/v1/projects/agent--shop/source", later);
+  await eventually(async () => (await body("agent--shop")) === "by an agent, later", "the later change serves");
+  const askedLater = await asAgent("POST", `${at}/previews/agent/promote`);
+  assert.notEqual(
+    askedLater.body.approval?.id,
+    asked.body.approval?.id,
+    "an approval is for the image that a person saw",
+  );
   const promoted = await platform.call<{ commit: string }>("POST", `${at}/previews/agent/promote`);
-  assert.deepEqual([promoted.status, promoted.body.commit], [201, changed.body["commit"]]);
-  await eventually(async () => (await body("shop")) === "by an agent", "what a person has promoted is live");
+  assert.deepEqual([promoted.status, promoted.body.commit], [201, changedLater.body["commit"]]);
+  await eventually(async () => (await body("shop")) === "by an agent, later", "what a person has promoted is live");
 });
 
 test("the project's deletion deletes its previews", async () => {

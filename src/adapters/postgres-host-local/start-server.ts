@@ -79,12 +79,13 @@ async function bringUp(plan: StartPlan): Promise<"ready" | "ended" | "mute" | "r
 /**
  * Returns whether a running server's socket file was removed, so that nothing can reach it. A missing socket or a late answer alone is no
  * reason to stop a server: on an overloaded machine it creates its socket late, and a restart adds to the load. It records the socket's
- * folder once it listens.
+ * folder after it has created the socket, so the record is read first.
  */
 export function hasLostSocket(data: string, socket: string): boolean {
-  if (existsSync(socket)) return false;
   const lockFile = join(data, "postmaster.pid");
-  return existsSync(lockFile) && (readFileSync(lockFile, "utf8").split("\n")[socketFolderLine] ?? "") !== "";
+  if (!existsSync(lockFile)) return false;
+  const hasListened = (readFileSync(lockFile, "utf8").split("\n")[socketFolderLine] ?? "") !== "";
+  return hasListened && !existsSync(socket);
 }
 
 /** Starts the server; resolves with the sandbox's outermost process, or the postmaster itself without a sandbox. */

@@ -5,15 +5,20 @@ import {
   chownSync,
   existsSync,
   mkdirSync,
+  mkdtempSync,
   readFileSync,
   readdirSync,
   rmSync,
   statSync,
   writeFileSync,
 } from "node:fs";
+import { open } from "node:fs/promises";
 import { createServer } from "node:net";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, afterEach, describe, it } from "node:test";
+import { pathToFileURL } from "node:url";
+import { runOk } from "../../kit/exec.ts";
 import { unixSocketOf } from "../../kit/server-address.ts";
 import { startNode } from "../../../test/support/node-process.ts";
 import { identify, sendSignal } from "../../kit/processes.ts";
@@ -196,6 +201,22 @@ describe("a local PostgreSQL instance", { skip: missingPart }, () => {
     assert.equal(hasLostSocket(data, missing), false, "it does not listen yet");
     assert.equal(hasLostSocket(join(folder, "data"), path), false);
     assert.equal(hasLostSocket(join(folder, "data"), missing), true);
+    rmSync(data, { recursive: true });
+  });
+
+  it("has not lost its socket when it creates it while somebody looks", async () => {
+    const data = mkdtempSync(join(tmpdir(), "berth-socket-"));
+    const [lockFile, socket] = [join(data, "postmaster.pid"), join(data, "socket")];
+    // The look waits at this pipe for the record, before which the server has created its socket.
+    await runOk({ file: "mkfifo", args: [lockFile] });
+    const url = JSON.stringify(pathToFileURL(join(import.meta.dirname, "start-server.ts")));
+    const code = `const { hasLostSocket } = await import(${url}); console.log(hasLostSocket(...process.argv.slice(-2)));`;
+    const look = runOk({ file: process.execPath, args: ["--input-type=module", "-e", code, data, socket] });
+    const record = await open(lockFile, "w");
+    writeFileSync(socket, "");
+    await record.write(`1\n${data}\n1700000000\n5432\n${data}\n`);
+    await record.close();
+    assert.equal((await look).stdout, "false\n");
     rmSync(data, { recursive: true });
   });
 

@@ -88,7 +88,7 @@ async function decidePush(receiving: Receiving, push: Push, onLine: (line: strin
     return refuse(
       onLine,
       agentsPreview.error,
-      `Push another branch: git push berth HEAD:<branch>. A person then lets it go live: berth preview promote <branch>`,
+      "Push another branch (git push berth HEAD:<branch>) and make its preview (berth preview create <branch>). A person lets it go live: berth preview promote <branch>",
     );
   const { ref, branch } = target;
   const pushed = { ...push, commit: ref.new, branch };

@@ -69,8 +69,10 @@ export const previews: Handlers<"previews"> = {
       ...{ requested_by, token_id, copies_data },
     });
     const url = ctx.platform.addresses.appUrl(preview.hostname);
+    // An approval is for this image: what the preview serves later needs another one.
     ctx.note({
       target: branch,
+      resource: live.build_id,
       detail: { commit: live.commit, url, ...(await releaseReach(ctx.tx, ctx.project.key)) },
     });
     return { outcome: async () => ({ build_id: build.id, commit: live.commit }) };
