@@ -26,6 +26,8 @@ export function bundleSettings(): InlineConfig {
       rolldownOptions: {
         // Schemas and rows of the contract that no page uses.
         treeshake: { manualPureFunctions: ["z", "row"] },
+        // A busy machine is slow, which is no warning about the bundle.
+        checks: { bundlerTimings: false },
         output: { codeSplitting: { groups } },
       },
     },
