@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
-import { mkdir, readdir, readFile } from "node:fs/promises";
+import { once } from "node:events";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { cliUser } from "../../test/support/cli.ts";
+import { saveFile } from "./save-file.ts";
 import { goodToken, Refusal, startScriptedPlatform } from "../../test/support/scripted-platform.ts";
 
 test("a file that an application keeps is saved whole, or not at all", async () => {
@@ -29,4 +32,22 @@ test("a file that an application keeps is saved whole, or not at all", async () 
   assert.match(again.stderr, /notes.txt exists already[^]*-o/);
   assert.equal(await readFile(join(folder, "notes.txt"), "utf8"), "one two");
   assert.equal((await user.berth(["disk", "get", "notes.txt", "-p", "demo"])).stdout, "one two");
+});
+
+test("what replaces a file goes through a link, and a device is written to, not replaced", async (t) => {
+  const cwd = await mkdtemp(join(tmpdir(), "berth-save-"));
+  t.after(() => rm(cwd, { recursive: true }));
+  const save = (name: string) =>
+    saveFile({ environment: { cwd } as never }, name, { replaces: true }, async (target) => {
+      target.end("new");
+      await once(target, "close");
+    });
+  await writeFile(join(cwd, "old"), "old");
+  await symlink("old", join(cwd, "link"));
+  await save("link");
+  assert.equal(await readFile(join(cwd, "old"), "utf8"), "new");
+  await symlink("/dev/null", join(cwd, "device"));
+  await save("device");
+  assert.ok((await stat("/dev/null")).isCharacterDevice());
+  assert.deepEqual((await readdir(cwd)).toSorted(), ["device", "link", "old"]);
 });
