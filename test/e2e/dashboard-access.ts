@@ -358,6 +358,14 @@ test("an owner makes an account with a passkey, invites a colleague, changes and
   await dialog.getByRole("button", { name: "Invite", exact: true }).click();
   await dialog.getByText("The link was mailed to ada@example.com.").waitFor();
   await owner.getByRole("button", { name: "Close" }).click();
+  mailbox.state.refuses = true;
+  await owner.getByRole("button", { name: "Invite a person" }).click();
+  await dialog.getByLabel("E-mail address (optional)").fill("eve@example.com");
+  await dialog.getByRole("button", { name: "Invite", exact: true }).click();
+  await dialog.getByText(/^No mail could be sent: .*Send this link to one person\.$/).waitFor();
+  await looksRight(owner);
+  await owner.getByRole("button", { name: "I have it" }).click();
+  mailbox.state.refuses = false;
   const link = mailbox.mails.map(({ text }) => /\S+\/join#\S+/.exec(text)?.[0]).find(Boolean) ?? "";
   await owner.getByRole("table", { name: "Open invitations" }).getByText("ada@example.com").waitFor();
   await looksRight(owner);

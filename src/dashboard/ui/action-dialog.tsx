@@ -25,8 +25,8 @@ interface ActionDialogProps<N extends RouteName> extends Omit<
   readonly secret?: {
     readonly title: string;
     readonly of: (answer: Answer<N>) => string | null;
-    /** What to say when there is none. */
-    readonly without?: (answer: Answer<N>) => string;
+    /** What to say with it, or instead of it. */
+    readonly note?: (answer: Answer<N>) => string;
   };
 }
 
@@ -38,7 +38,7 @@ export function ActionDialog<N extends RouteName>({ row, input, onDone, secret, 
       <SecretOnce
         title={secret.title}
         text={secret.of(action.data)}
-        without={secret.without?.(action.data)}
+        note={secret.note?.(action.data)}
         onClose={rest.onClose}
       />
     );
@@ -103,21 +103,23 @@ interface SecretOnceProps {
   readonly title: string;
   /** Null if a repeated request returned the answer without its secret. */
   readonly text: string | null;
-  readonly without: string | undefined;
+  readonly note: string | undefined;
   readonly onClose: () => void;
 }
 
 /** Shows a secret, this one time. */
-function SecretOnce({ title, text, without, onClose }: SecretOnceProps) {
-  if (text === null && without !== undefined)
+function SecretOnce({ title, text, note, onClose }: SecretOnceProps) {
+  const said = note !== undefined && <p className="text-sm text-muted">{visible(note)}</p>;
+  if (text === null && note !== undefined)
     return (
       <Dialog title={title} onClose={onClose}>
-        <p className="text-sm text-muted">{visible(without)}</p>
+        {said}
       </Dialog>
     );
   return (
     <Dialog title={title} onClose={onClose}>
       <div className="flex flex-col gap-4">
+        {said}
         <p className="text-sm text-muted">Copy it now: it is stored nowhere and never shown again.</p>
         <Command>{text ?? ""}</Command>
         <div className="flex justify-end">

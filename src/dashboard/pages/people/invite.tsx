@@ -21,7 +21,10 @@ export function Invite({ onClose }: { readonly onClose: () => void }) {
       secret={{
         title: "The invitation",
         of: ({ url }) => url,
-        without: ({ email }) => `The link was mailed to ${email}. It works once, within seven days.`,
+        note: ({ url, email, mail_problem: problem }) =>
+          url === null
+            ? `The link was mailed to ${email}. It works once, within seven days.`
+            : `${problem === null ? "" : `No mail could be sent: ${problem} `}Send this link to one person.`,
       }}
       onClose={onClose}
     >
