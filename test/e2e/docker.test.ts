@@ -69,7 +69,6 @@ describe("a platform on a Docker engine", { skip: withoutDocker }, () => {
       return body.active_deployment.number === 2;
     }, "the preview's image is live");
     assert.match((await platform.visit("live")).body, /^v1/);
-    assert.equal((await platform.call("DELETE", preview)).status, 204);
   });
 
   test("the command of a Dockerfile serves requests, and it and the build reach the project's database", async () => {
@@ -131,6 +130,18 @@ describe("a platform on a Docker engine", { skip: withoutDocker }, () => {
     }, "the move has ended");
     assert.deepEqual([moved.runtime, moved.move?.status, moved.move?.failure], ["process", "done", null]);
     assert.equal((await platform.call("PUT", "/v1/orgs/main/projects/live/runtime", to)).status, 409);
+    const preview = "/v1/projects/live/previews/staging";
+    const { body: promoted } = await platform.call<{ build_id: string }>("POST", `${preview}/promote`);
+    const isRefused = async () => {
+      const { body } = await platform.call<{ log: string }>("GET", `/v1/builds/${promoted.build_id}/logs`);
+      return body.log.includes("is for the runtime docker, and the project runs on process");
+    };
+    await eventually(isRefused, "an image for the other runtime is not promoted");
+    assert.equal((await live.push("staging-2")).exitCode, 0);
+    const ofPreview = await platform.call<Moved>("GET", "/v1/orgs/main/projects/staging-2--live/runtime");
+    assert.equal(ofPreview.body.runtime, "process", "a preview runs where its project does");
+    for (const branch of ["staging", "staging-2"])
+      assert.equal((await platform.call("DELETE", `/v1/projects/live/previews/${branch}`)).status, 204);
     assert.equal((await platform.call("POST", "/v1/projects/live/rollback")).status, 200);
     assert.equal((await runtime()).runtime, "docker");
     const answers = await traffic.stop();

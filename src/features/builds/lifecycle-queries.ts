@@ -72,8 +72,13 @@ export function takeQueued(db: Db, owner: string, inProgress: InProgress): Promi
     from: sql`join project p on p.id = q.project_id`,
     returning: sql`t.id, t.org_id, t.project_id, t.number, t.origin, t.commit, t.old_commit, t.branch, t.fence, t.promoted_from, p.number as project_number, p.slug,
       p.hostname, p.sealed_cron_secret, p.deleted_at, p.root, p.port, p.health_path,
-      coalesce(t.runtime, (select d.image ->> 'runtime' from deployment d where d.project_id = p.id and d.status = 'active')) as runtime`,
+      coalesce(t.runtime, ${runtimeOf("p.preview_of")}, ${runtimeOf("p.id")}) as runtime`,
   });
+}
+
+/** A preview is built for the runtime of its project, so that its image can serve there. */
+function runtimeOf(column: string) {
+  return sql`(select d.image ->> 'runtime' from deployment d where d.project_id = ${sql.ref(column)} and d.status = 'active')`;
 }
 
 export interface TakenBuild

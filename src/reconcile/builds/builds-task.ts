@@ -133,6 +133,12 @@ async function promote(built: Built, from: string): Promise<void> {
   const { org_id, project_id, project_number } = build;
   const found = await promotedBuild(platform.db, org_id, from);
   if (!found?.image) return refuse(built, promotedGone);
+  const { runtime } = found.image;
+  if (build.runtime !== null && runtime !== undefined && runtime !== build.runtime)
+    return refuse(built, {
+      ...promotedGone,
+      summary: `The image of the preview is for the runtime ${runtime}, and the project runs on ${build.runtime}.`,
+    });
   log.step(`Taking the image of ${found.slug}, build ${found.number}`);
   const image = { project_id: found.project_id, image_ref: found.image.image_ref };
   const image_ref = await platform.ports.builder.adopt(image, { project_id, project_number });
