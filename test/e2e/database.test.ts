@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { pastaLacks } from "../../src/sandbox/test-open-tun.ts";
 import { drawCases } from "../support/draw-cases.ts";
 import { createApp, startPlatform, type Place, type TestPlatform } from "./platform.ts";
-import { listProcesses, processesNaming } from "./processes.ts";
+import { findProcess, processesNaming } from "./processes.ts";
 import { eventually } from "../support/eventually.ts";
 import { missingCluster, startTestCluster, type ClusterServer, type TestCluster } from "../support/postgres-cluster.ts";
 
@@ -197,9 +197,7 @@ async function tryOther(platform: TestPlatform, url: URL): Promise<string> {
 
 async function assertSurvivesKills(platform: TestPlatform): Promise<void> {
   const postmaster = () =>
-    listProcesses().find(
-      (each) => /\/postgres /.test(each.commandLine) && each.commandLine.includes(`${platform.dataDir}/databases/`),
-    );
+    findProcess((line) => /\/postgres /.test(line) && line.includes(`${platform.dataDir}/databases/`));
   const first = postmaster();
   assert.ok(first, "the database server of the project runs");
   process.kill(first.pid, "SIGKILL");

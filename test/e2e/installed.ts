@@ -21,7 +21,7 @@ import { packRelease, publicKeyOf, signRelease } from "../../tools/release/pack-
 import { eventually } from "../support/eventually.ts";
 import { liveApp } from "./apps.ts";
 import { askReady, createApp, layGround, type Ground } from "./platform.ts";
-import { killProcesses, listProcesses, processesNaming, type ListedProcess } from "./processes.ts";
+import { findProcess, killProcesses, processesNaming, type ListedProcess } from "./processes.ts";
 
 const checkout = resolve(import.meta.dirname, "../..");
 const privateKey = generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString();
@@ -115,9 +115,7 @@ export async function startInstalled(versions: Releases, places: Places = {}): P
         .map((line) => JSON.parse(line) as { step: string });
     },
     controlPlane() {
-      const found = listProcesses().find(
-        ({ commandLine }) => commandLine.includes(prefix) && commandLine.endsWith("main.ts start"),
-      );
+      const found = findProcess((line) => line.includes(prefix) && line.endsWith("main.ts start"));
       assert.ok(found, "the control plane runs");
       return found;
     },

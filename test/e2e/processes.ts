@@ -29,6 +29,15 @@ export function processesNaming(text: string): ListedProcess[] {
   return [...found.values()];
 }
 
+/**
+ * Returns the process that runs a command. A child bears the arguments of its parent until it runs a program of its own, so a parent comes
+ * before its children.
+ */
+export function findProcess(runs: (commandLine: string) => boolean): ListedProcess | undefined {
+  const found = listProcesses().filter(({ commandLine }) => runs(commandLine));
+  return found.find(({ parent }) => !found.some(({ pid }) => pid === parent));
+}
+
 /** Sends SIGKILL to each process that still runs. */
 export function killProcesses(processes: readonly ListedProcess[]): void {
   for (const { pid } of processes) {

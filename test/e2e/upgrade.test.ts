@@ -6,7 +6,7 @@ import { after, before, test } from "node:test";
 import { drawCases } from "../support/draw-cases.ts";
 import { eventually } from "../support/eventually.ts";
 import { startInstalled, type InstalledPlatform } from "./installed.ts";
-import { killProcesses, listProcesses } from "./processes.ts";
+import { findProcess, killProcesses } from "./processes.ts";
 import { ask, failures, startTraffic } from "./traffic.ts";
 
 const next = "sql/9001-next.sql";
@@ -129,9 +129,7 @@ async function killAfterSteps(steps: readonly string[]): Promise<readonly string
   const look = () => {
     const last = platform.steps().at(-1)?.step ?? "";
     if (!steps.includes(last) || killed.has(last)) return;
-    const runner = listProcesses().find(
-      ({ commandLine }) => commandLine.endsWith("main.ts upgrade") && commandLine.includes(platform.prefix),
-    );
+    const runner = findProcess((line) => line.endsWith("main.ts upgrade") && line.includes(platform.prefix));
     if (runner === undefined) return;
     killed.add(last);
     killProcesses([runner]);
