@@ -169,6 +169,7 @@ export const shownFolders: Readonly<Record<string, readonly string[]>> = {
   "test/e2e/monorepo.test.ts": ["src/contract/berth-file", "src/building/", "src/cli/", "src/features/processes/"],
   "test/e2e/previews.test.ts": ["/previews/", "src/features/builds/", "/purges/", "src/features/projects/"],
   "test/e2e/pushes.test.ts": ["src/git/", "/repositories-local/", "src/reconcile/builds/", "src/features/builds/"],
+  "test/e2e/reinstalled-packages.test.ts": ["src/daemon/setup/"],
   "test/e2e/read-only-disk.test.ts": ["src/kit/disk-fault", "src/kit/outage", "src/store/", "/monitors/"],
   "test/e2e/rehearsals.test.ts": ["/releases/", "/rehearsals/", "/postgres-host-local/", "/approvals/"],
   "test/e2e/readme.test.ts": ["README.md", "bin/", "tools/setup/", "src/cli/", "src/daemon/setup/"],
