@@ -290,6 +290,7 @@ export class Call {
       authenticator,
       wakeups: platform.wakeups,
       token: this.#caller && token,
+      caller: this.#caller,
       ends,
     }));
   }

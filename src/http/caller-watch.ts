@@ -1,4 +1,5 @@
-import { Refused } from "../features/context.ts";
+import type { Rights } from "../contract/access.ts";
+import { Refused, type Caller } from "../features/context.ts";
 import { linkSignals } from "../kit/link-signals.ts";
 import type { Wakeups } from "../store/wakeups.ts";
 import type { Authenticator } from "./authenticator.ts";
@@ -14,19 +15,24 @@ export interface Watched {
   readonly wakeups: Wakeups;
   /** The token's text; undefined for rows that need none. */
   readonly token: string | undefined;
+  /** With the rights that the request was admitted with. */
+  readonly caller: Caller | undefined;
   /** Abort when the client disconnects or the platform stops. */
   readonly ends: readonly AbortSignal[];
 }
 
-// Semantics: revocation, expiry and suspension take effect within a second, open streams included.
+// Semantics: revocation, expiry, suspension and lost rights take effect within a second, open streams included.
 const pollEveryMs = 1000;
 
-export function watchCaller({ authenticator, wakeups, token, ends }: Watched): CallerWatch {
+export function watchCaller({ authenticator, wakeups, token, caller, ends }: Watched): CallerWatch {
   const over = linkSignals(...ends);
   const look = async () => {
     const found = await authenticator.authenticate(token ?? "");
     if (found === undefined) over.abort(new Refused("unauthorized"));
     else if (found.suspended) over.abort(new Refused("org_suspended"));
+    // Not a refusal: a new request shows what the rights that are left suffice for.
+    else if (caller !== undefined && hasLost(caller, found.caller))
+      over.abort(new Refused("unavailable", { error: "Your rights have changed. Try again." }));
   };
   // A brief database outage does not end a request that was already admitted.
   const check = () => void look().catch(() => {});
@@ -40,4 +46,13 @@ export function watchCaller({ authenticator, wakeups, token, ends }: Watched): C
       stop();
     },
   };
+}
+
+/** Returns whether something is missing from a caller's rights that they had before. */
+function hasLost(before: Rights, now: Rights): boolean {
+  if (before.role === "owner" && now.role !== "owner") return true;
+  if (before.platform_admin && !now.platform_admin) return true;
+  if (before.scopes.some((scope) => !now.scopes.includes(scope))) return true;
+  const { project_ids: kept } = now;
+  return kept !== null && (before.project_ids === null || before.project_ids.some((id) => !kept.includes(id)));
 }

@@ -125,6 +125,22 @@ test("one invitation makes one person, also by a provider", async () => {
   assert.equal(again.status, 409, again.text);
 });
 
+test("a disabled person stays disabled, whoever the provider says they are", async () => {
+  issuer.account.id = "barred";
+  const token = await tokenOf(await goTo("keycloak", { to: "join", code: await invite() }));
+  const { id } = (await me(token))["person"] as { id: string };
+  const change = (verb: string) =>
+    api.call("POST", `/v1/platform/people/${id}/${verb}`, { token: org.operator }).then(({ status }) => status);
+  assert.equal(await change("disable"), 200);
+  const refused = await goTo("keycloak", { to: "sign-in" });
+  assert.deepEqual([refused.status, cookieOf(refused, "berth_session")], [401, ""]);
+  assert.match(refused.text, /disabled/);
+  assert.notEqual((await goTo("keycloak", { to: "join", code: await invite() })).status, 303);
+  assert.equal(await change("disable"), 409);
+  assert.equal(await change("enable"), 200);
+  assert.equal(await nameOf(await tokenOf(await goTo("keycloak", { to: "sign-in" }))), "Ada");
+});
+
 test("GitHub signs in, too", async () => {
   assert.equal((await goTo("hub", { to: "sign-in" })).status, 401);
   assert.equal(await nameOf(await tokenOf(await goTo("hub", { to: "join", code: await invite() }))), "Ada");

@@ -20,6 +20,7 @@ import { killProcesses, listProcesses } from "../e2e/processes.ts";
 import { guardMs } from "../support/eventually.ts";
 import { testBuild, testDeployment, testProject } from "../support/fixtures.ts";
 import { commitFile, git, makeKey, makeWorkTree, tryGit } from "../support/git-servers.ts";
+import { peopleAt } from "../support/people.ts";
 import { builderDouble } from "../support/port-doubles.ts";
 import {
   testApi,
@@ -251,6 +252,36 @@ test("a token limited to projects, and an SSH key that it registered, reach no o
     assert.notEqual(refused.exitCode, 0);
     assert.match(refused.stderr, /There is no such repository|not found/);
   }
+});
+
+test("a person pushes under their own name, within their projects, until they are removed", async () => {
+  const own = await projectOf("hers");
+  await projectOf("theirs");
+  const ada = await peopleAt(api, "https://berth.test").person(org.owner, "Ada", { projects: ["hers"] });
+  const { keyFile } = await makeKey(await mkdtemp(join(root, "ada-")), "ed25519");
+  const public_key = await readFile(`${keyFile}.pub`, "utf8");
+  const added = await api.call("POST", "/v1/ssh-keys", { token: ada.token, body: { name: "laptop", public_key } });
+  assert.equal(added.status, 201, added.text);
+  const made = await api.call("POST", "/v1/api-tokens", { token: ada.token, body: { name: "script" } });
+  const ways = [{ keyFile }, { token: String(made.body["token"]) }] as const;
+  for (const way of ways) {
+    const pushed = await own.pushBy(way, "main:refs/heads/kept");
+    assert.equal(pushed.exitCode, 0, pushed.stderr);
+    const reached = await tryGit(root, ["ls-remote", `ssh://git@127.0.0.1:${servers.port}/acme/theirs.git`], {
+      keyFile,
+    });
+    assert.notEqual(reached.exitCode, 0);
+  }
+  const deploying = own.pushBy({ keyFile }, "main");
+  await deployNext(own.project.id);
+  await deploying;
+  const ended = { finished_at: new Date(), activated_at: new Date() };
+  await api.database.db.updateTable("deployment").set(ended).where("project_id", "=", own.project.id).execute();
+  const { body } = await api.call("GET", "/v1/activity?project=hers", { token: org.owner });
+  const actors = (body["activity"] as { actor: { name: string } }[]).map(({ actor }) => actor.name);
+  assert.ok(actors.includes("Ada via SSH key laptop"), actors.join());
+  assert.equal((await api.call("DELETE", `/v1/members/${ada.id}`, { token: org.owner })).status, 204);
+  for (const way of ways) assert.notEqual((await own.pushBy(way, "main:refs/heads/late")).exitCode, 0);
 });
 
 test("a project over its disk limit cannot store new branches, but can delete branches", async () => {

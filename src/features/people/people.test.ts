@@ -163,6 +163,9 @@ test("nobody invites above themselves", async () => {
 
 test("a passkey signs in, and each sign-in is a session of its own", async () => {
   const org = await newOrg();
+  // They name nobody, so nobody learns who has an account.
+  const { options } = (await ask("passkey", { name: "Ada", email: "ada@example.com" })).body;
+  assert.deepEqual(Object.keys(options as object).toSorted(), ["challenge", "rpId", "timeout", "userVerification"]);
   const { device, token } = await person(org, "Ada");
   const [one, two] = [await signIn(device), await signIn(device)];
   assert.deepEqual([one.status, two.status], [200, 200], one.text);
@@ -183,6 +186,12 @@ test("an answer from another page, without verification, for another purpose, us
   const joining = await ask("join", { code: await invite(org), name: "Eve" });
   const { challenge } = joining.body["options"] as Options;
   unauthorized(await ask("passkey", { passkey: device.get({ challenge, rpId: "berth.test" }) }));
+  const challengeUntil = (until: number) =>
+    api.platform.vault.seal("passkey", "sign-in", JSON.stringify({ until, random: "x" })).toString("base64url");
+  const answered = (until: number) =>
+    ask("passkey", { passkey: device.get({ challenge: challengeUntil(until), rpId: "berth.test" }) });
+  unauthorized(await answered(Date.now() - 1));
+  assert.equal((await answered(Date.now() + 60_000)).status, 200);
   device.rewind();
   unauthorized(await signIn(device));
   unauthorized(await signIn(softAuthenticator(origin)));

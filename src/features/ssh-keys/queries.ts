@@ -28,7 +28,10 @@ export async function selectKeysByFingerprint(db: Db | Tx, fingerprint: string) 
     .innerJoin("organization", "organization.id", "ssh_key.org_id")
     .select([
       "ssh_key.id",
-      "ssh_key.name",
+      // What a person's key pushes names both.
+      sql<string>`coalesce((select person.name || ' via SSH key ' from person where person.id = api_token.person_id), '') || ssh_key.name`.as(
+        "name",
+      ),
       "ssh_key.public_key",
       "api_token.scopes",
       reachedProjects,

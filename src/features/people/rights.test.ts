@@ -1,0 +1,147 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
+import { WebSocket } from "ws";
+import { testBuild, testDeployment, testProject } from "../../../test/support/fixtures.ts";
+import { peopleAt } from "../../../test/support/people.ts";
+import { sharedApi, testOrganization } from "../../../test/support/test-platform.ts";
+import { limits } from "../../contract/limits.ts";
+import { tunnelProtocol } from "../../contract/table.ts";
+import { silentLog, type Log } from "../../kit/log.ts";
+
+const logged: string[] = [];
+const note = (...said: unknown[]) => void logged.push(JSON.stringify(said));
+const log: Log = { ...silentLog, debug: note, info: note, warn: note, error: note, child: () => log };
+const api = await sharedApi({ http: { log } });
+const { db } = api.database;
+const { post, entered, invite, person } = peopleAt(api, "https://berth.test");
+
+const get = (path: string, token: string) => api.call("GET", path, { token });
+const codeOf = ({ status, body }: Awaited<ReturnType<typeof get>>) => [status, body["code"]];
+
+/** Follows a stream; `over` resolves with its last event. */
+async function follow(path: string, token: string) {
+  const headers = { authorization: `Bearer ${token}` };
+  const response = await fetch(`${api.baseUrl}${path}?follow=true`, { headers });
+  assert.equal(response.status, 200);
+  return { over: response.text().then((text) => text.trim().split("\n\n").at(-1) ?? "") };
+}
+
+/** Opens a terminal of a project; `over` resolves with why it was closed. */
+async function openTerminal(project: { id: string; slug: string }, org_id: string, token: string) {
+  const owner = { org_id, project_id: project.id };
+  const build_id = await testBuild(api.platform, owner, { status: "succeeded" });
+  await testDeployment(api.platform, owner, { build_id, number: 1, status: "active" });
+  const path = `/v1/projects/${project.slug}/runs`;
+  const made = await api.call("POST", path, { token, body: { command: "bash", terminal: true } });
+  assert.equal(made.status, 201, made.text);
+  const url = `${api.baseUrl.replace("http", "ws")}${path}/${(made.body["run"] as { number: number }).number}/terminal`;
+  const socket = new WebSocket(url, [tunnelProtocol], { headers: { authorization: `Bearer ${token}` } });
+  await once(socket, "open");
+  return { over: once(socket, "close").then(([code, reason]) => `${String(code)} ${String(reason)}`) };
+}
+
+type Ada = Awaited<ReturnType<typeof person>>;
+type Org = Awaited<ReturnType<typeof testOrganization>>;
+const ways: Record<string, { act: (ada: Ada, org: Org, kept: string) => Promise<{ status: number }>; code: string }> = {
+  "a demotion": {
+    act: (ada, org, kept) =>
+      api.call("PATCH", `/v1/members/${ada.id}`, { token: org.owner, body: { role: "member", projects: [kept] } }),
+    code: "unavailable",
+  },
+  "a removal": {
+    act: (ada, org) => api.call("DELETE", `/v1/members/${ada.id}`, { token: org.owner }),
+    code: "unauthorized",
+  },
+  "signing out everywhere": {
+    act: ({ token }) => api.call("POST", "/v1/me/sessions/end", { token }),
+    code: "unauthorized",
+  },
+};
+for (const [what, { act, code }] of Object.entries(ways))
+  test(`${what} ends a person's open streams and terminals within a second`, async () => {
+    const org = await testOrganization(db, `ends-${what.replaceAll(" ", "-")}`);
+    const [kept, lost] = [await testProject(api.platform, org), await testProject(api.platform, org)];
+    const ada = await person(org.owner, "Ada", { role: "owner" });
+    const streams = [
+      await follow("/v1/activity/changes", ada.token),
+      await follow(`/v1/projects/${lost.slug}/logs`, ada.token),
+    ];
+    const terminal = await openTerminal(lost, org.id, ada.token);
+    const beside = await follow("/v1/activity/changes", org.owner);
+    assert.ok((await act(ada, org, kept.slug)).status < 300);
+    for (const { over } of streams) assert.match(await over, new RegExp(`event: error\ndata: .*"code":"${code}"`));
+    assert.match(await terminal.over, /^4000 (?:Your rights have changed|The request has no valid token)/);
+    assert.equal(await Promise.race([beside.over, setImmediate("open")]), "open", "another person's stream goes on");
+    const left = code === "unavailable" ? 404 : 401;
+    assert.equal((await get(`/v1/projects/${lost.slug}/logs`, ada.token)).status, left);
+  });
+
+test("sessions and memberships do not use up the tokens of an organization, and a person has at most 30 sessions", async () => {
+  const org = await testOrganization(db, "crowded");
+  const { id, signIn } = await person(org.owner, "Ada");
+  const { rows } = await api.database.pool.query<{ count: number }>(
+    `insert into session (id, person_id, token_id, hash, method, user_agent, address, created_at, expires_at)
+     select 'ses_00' || n, person_id, id, sha256(n::text::bytea), 'passkey', '', '', now(), now() + interval '1 day'
+     from api_token, generate_series(1, $2) n where id = $1 returning 1`,
+    [id, limits.tokens_per_organization],
+  );
+  assert.equal(rows.length, limits.tokens_per_organization);
+  const made = await api.call("POST", "/v1/api-tokens", { token: org.owner, body: { name: "ci" } });
+  assert.equal(made.status, 201, made.text);
+  const { token } = await signIn();
+  assert.equal(((await get("/v1/me/sessions", token)).body["sessions"] as unknown[]).length, 30);
+});
+
+test("an administrator of the platform is one only in the organization whose member is one", async () => {
+  const [home, other] = [await testOrganization(db, "admins"), await testOrganization(db, "guests")];
+  const ada = await person(home.operator, "Ada", { role: "owner", platform_admin: true });
+  assert.equal((await get("/v1/orgs", ada.token)).status, 200);
+  const elsewhere = entered(await post("join", { code: await invite(other.owner, { role: "owner" }) }, ada.cookie));
+  assert.deepEqual(codeOf(await get("/v1/orgs", elsewhere.token)), [403, "operator_only"]);
+  assert.deepEqual(codeOf(await get("/v1/platform/people", elsewhere.token)), [403, "operator_only"]);
+  const invited = await api.call("POST", "/v1/invites", {
+    token: elsewhere.token,
+    body: { role: "owner", platform_admin: true },
+  });
+  assert.equal(invited.status, 403);
+  const back = entered(await post("organization", { organization: home.slug }, elsewhere.cookie));
+  assert.equal((await get("/v1/orgs", back.token)).status, 200);
+});
+
+test("a member changes no rights, their own included, and no membership of another organization", async () => {
+  const [home, other] = [await testOrganization(db, "own-rights"), await testOrganization(db, "foreign-rights")];
+  const [mia, foreign] = [await person(home.owner, "Mia"), await person(other.owner, "Finn")];
+  const change = (token: string, id: string) =>
+    api.call("PATCH", `/v1/members/${id}`, { token, body: { role: "owner" } });
+  assert.deepEqual(codeOf(await change(mia.token, mia.id)), [403, "owner_only"]);
+  const ada = await person(home.owner, "Ada", { role: "owner" });
+  assert.deepEqual(codeOf(await change(ada.token, foreign.id)), [404, "not_found"]);
+});
+
+test("an invitation's code is in its link's fragment, and in no log, list, activity or referrer", async () => {
+  const org = await testOrganization(db, "discreet");
+  const code = await invite(org.owner, { email: "ada@example.com" });
+  await post("invitation", { code });
+  await post("invitation", { code: `${code}x` });
+  await post("join", { code });
+  const page = await api.call("GET", "/join", { headers: { accept: "text/html" } });
+  assert.equal(page.headers.get("referrer-policy"), "no-referrer");
+  for (const path of ["/v1/activity", "/v1/invites"]) assert.ok(!(await get(path, org.owner)).text.includes(code));
+  assert.ok(!logged.some((line) => line.includes(code)));
+  const { rows } = await api.database.pool.query<{ text: string }>("select invite::text as text from invite");
+  assert.ok(rows.length > 0 && !rows.some(({ text }) => text.includes(code)));
+});
+
+test("what a person did keeps their name after their removal", async () => {
+  const org = await testOrganization(db, "memory");
+  const ada = await person(org.owner, "Ada");
+  const body = { slug: "hers", name: "Hers" };
+  assert.equal((await api.call("POST", "/v1/projects", { token: ada.token, body })).status, 201);
+  assert.equal((await api.call("DELETE", `/v1/members/${ada.id}`, { token: org.owner })).status, 204);
+  const { activity } = (await get("/v1/activity", org.owner)).body as {
+    activity: { action: string; actor: { name: string } }[];
+  };
+  assert.equal(activity.find(({ action }) => action === "project.created")?.actor.name, "Ada");
+});
