@@ -24,6 +24,7 @@ const commands: Readonly<Partial<Record<RouteName, string>>> = {
   "domains.list": "berth domains",
   "env.list": "berth env",
   "logs.list": "berth logs",
+  "logs.counts": "berth logs --counts",
   "people.invites": "berth members invitations",
   "me.get": "berth whoami",
   "people.list": "berth members",

@@ -59,6 +59,7 @@ export const limits = {
   follow_deliveries_listed: 50,
   registries: 50,
   log_lines: 5000,
+  log_parts: 240,
   streams_per_token: 20,
   streams_per_organization: 200,
   large_reads_per_token: 16,

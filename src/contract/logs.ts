@@ -14,6 +14,26 @@ const line = z.object({
   text: z.string(),
 });
 
+const filters = {
+  process: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,32}$/, "use the name of a process type")
+    .optional(),
+  replica: optionalQueryInteger(0, limits.replicas - 1),
+  since: instant.optional(),
+  until: instant.optional(),
+  level: z.enum(logLevels).optional(),
+  grep: z.string().min(1).max(200).optional(),
+  /** A field of lines that are JSON objects, by its whole value: `req.method=GET`. */
+  field: z
+    .string()
+    .max(500)
+    .regex(/^[^=]+=/, "use a name and a value, such as status=500")
+    .optional(),
+};
+
+const counted = { lines: z.number().int(), errors: z.number().int(), warnings: z.number().int() };
+
 export const rows = [
   row({
     ...ofProject,
@@ -24,15 +44,7 @@ export const rows = [
       source: z.enum(["build", "runtime"]).default("runtime"),
       limit: queryInteger(1, limits.log_lines, 200),
       after: z.string().max(200).optional(),
-      process: z
-        .string()
-        .regex(/^[A-Za-z0-9_-]{1,32}$/, "use the name of a process type")
-        .optional(),
-      replica: optionalQueryInteger(0, limits.replicas - 1),
-      since: instant.optional(),
-      until: instant.optional(),
-      level: z.enum(logLevels).optional(),
-      grep: z.string().min(1).max(200).optional(),
+      ...filters,
       follow: queryFlag,
     }),
     result: z.object({
@@ -43,6 +55,25 @@ export const rows = [
     streams: true,
     large: true,
     summary:
-      "Read the newest lines, oldest first; pass `next_cursor` as `after` to continue, or `follow=true` to stream new lines as events; `since`, `until`, `grep` and `level` (this one and worse) filter lines",
+      "Read the newest lines, oldest first; pass `next_cursor` as `after` to continue, or `follow=true` to stream new lines as events; `since`, `until`, `grep`, `level` (this one and worse) and `field` filter lines",
+  }),
+  row({
+    ...ofProject,
+    name: "logs.counts",
+    request: "GET /v1/projects/:slug/logs/counts",
+    may: "member logs:read",
+    query: z.object({ ...filters, parts: queryInteger(2, limits.log_parts, 60) }),
+    result: z.object({
+      from: timestamp,
+      until: timestamp,
+      part_seconds: z.number().int(),
+      /** Of the whole range. */
+      ...counted,
+      /** Each part of the range, the oldest first. */
+      parts: z.array(z.object({ at: timestamp, ...counted })),
+    }),
+    large: true,
+    summary:
+      "Count the stored lines of a range (an hour without `since`), their errors and warnings, in at most `parts` parts of equal length; the filters are those of the lines",
   }),
 ] as const;

@@ -30,7 +30,7 @@ export const groups: readonly Group[] = [
   },
   {
     name: "deployments",
-    about: "Deployments, builds and their logs. A git push deploys, and so does write_files, without git.",
+    about: "Deployments, builds, their logs. A git push deploys, and so does write_files, without git.",
     actions: {
       list: "deployments.list",
       builds: "builds.list",
@@ -55,11 +55,10 @@ export const groups: readonly Group[] = [
       fetch: "follow.fetch",
     },
   },
-  { name: "logs", about: "Log lines of an application or of its newest build.", actions: { list: "logs.list" } },
+  { name: "logs", about: "Log lines of an application or its newest build.", actions: { list: "logs.list" } },
   {
     name: "metrics",
-    about:
-      "Traffic, errors, latency, processor and memory; single requests, and their paths: the slowest, the failing.",
+    about: "Traffic, errors, latency, processor, memory; single requests; the slowest and failing paths.",
     actions: { get: "metrics.get", requests: "requests.list", paths: "requests.paths" },
   },
   {
@@ -86,7 +85,7 @@ export const groups: readonly Group[] = [
   },
   {
     name: "database",
-    about: "The project's PostgreSQL database: its state, tables and rows.",
+    about: "The project's PostgreSQL database: state, tables and rows.",
     actions: {
       get: "database.get",
       tables: "data.tables",
@@ -103,8 +102,7 @@ export const groups: readonly Group[] = [
   },
   {
     name: "backups",
-    about:
-      "Backups of the database and the files. A restore goes into a new database or folder; the live data stays as it is.",
+    about: "Backups of the database and files. A restore goes into a new database or folder; live data stays as it is.",
     actions: {
       list: "backups.list",
       get: "backups.get",

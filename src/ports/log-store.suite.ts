@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
 import { newId } from "../kit/ids.ts";
-import type { LogStore, RequestRange, RuntimeLine, RuntimeQuery, StoredRequest } from "./log-store.ts";
+import type { LogStore, RequestRange, RuntimeChoice, RuntimeLine, RuntimeQuery, StoredRequest } from "./log-store.ts";
 import type { InstanceKey } from "./runtime.ts";
 
 /** What an adapter's test provides to the suite. */
@@ -180,6 +180,31 @@ function runtimeRules(fixture: () => LogStoreFixture): void {
       assert.deepEqual(seen, wanted);
     }
     assert.deepEqual((await store.readRuntime(project, { limit: 10, replica: 5 })).lines, []);
+  });
+
+  it("are visited newest first, those alone that a query chooses, until the visitor has enough", async () => {
+    const { store } = fixture();
+    const project = newId("prj");
+    const lines = Array.from({ length: 300 }, (_, n) => ({
+      ...{ at: new Date(Date.UTC(2026, 0, 1, 0, 0, n)).toISOString(), deployment: 1, replica: n % 2 },
+      ...{ process: n % 3 === 0 ? "worker" : "web", text: `line ${n}` },
+    }));
+    for (let from = 0; from < lines.length; from += 50)
+      await store.appendRuntime(project, lines.slice(from, from + 50));
+    const visited = async (query: RuntimeChoice, most = Infinity) => {
+      const found: RuntimeLine[] = [];
+      await store.visitRuntime(project, query, (line) => found.push(line) < most);
+      return found;
+    };
+    assert.deepEqual(await visited({}), lines.toReversed());
+    assert.deepEqual(await visited({}, 3), lines.slice(-3).toReversed());
+    const [since, until] = [lines[100]?.at ?? "", lines[200]?.at ?? ""];
+    const accepts = (text: string) => text.endsWith("0");
+    assert.deepEqual(
+      await visited({ since, until, process: "worker", replica: 0, accepts, contains: "LINE" }),
+      [180, 150, 120].map((n) => lines[n]),
+    );
+    assert.deepEqual(await visited({ until: "2025-01-01T00:00:00.000Z" }), []);
   });
 
   it("of one process type come without those of others, whatever their text pretends", async () => {

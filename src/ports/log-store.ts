@@ -22,6 +22,11 @@ export interface LogStore {
    */
   readRuntime(projectId: string, query: RuntimeQuery): Promise<RuntimePage>;
   /**
+   * Calls `visit` with the lines that a query chooses, newest first as they were appended, until it returns false. Holds none of them in
+   * memory.
+   */
+  visitRuntime(projectId: string, query: RuntimeChoice, visit: (line: RuntimeLine) => boolean): Promise<void>;
+  /**
    * Returns where ingestion of an instance's output stopped (null at first), so that a restart neither repeats nor loses lines. For each
    * ordinal of a workload only the position stored last is kept, for one attempt.
    */
@@ -62,9 +67,12 @@ export interface RuntimeLine {
   readonly text: string;
 }
 
-export interface RuntimeQuery {
+export interface RuntimeQuery extends RuntimeChoice {
   readonly limit: number;
   readonly after?: string;
+}
+
+export interface RuntimeChoice {
   /** Only lines of this process type. */
   readonly process?: string;
   /** Only lines of the replicas with this number. */

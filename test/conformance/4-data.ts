@@ -239,6 +239,16 @@ export function dataRows(subject: () => Subject): void {
     assert.deepEqual([...new Set(found.body.lines.map(({ text }: Json) => text))], ["asked for /to-be-logged"]);
     const earlier = await subject().expect(200, "GET", "/v1/projects/shop/logs?until=1d");
     assert.deepEqual(earlier.body.lines, []);
+    const { body: counts } = await subject().expect(
+      200,
+      "GET",
+      "/v1/projects/shop/logs/counts?grep=TO-BE-LOGGED&parts=6",
+    );
+    assert.deepEqual([counts.lines, counts.parts.length <= 6], [1, true]);
+    assert.equal(
+      counts.parts.reduce((sum: number, { lines }: Json) => sum + lines, 0),
+      1,
+    );
     const build = await subject().expect(200, "GET", "/v1/projects/shop/logs?source=build&limit=3");
     assert.deepEqual([build.body.source, build.body.lines.length], ["build", 3]);
   });

@@ -10,6 +10,13 @@ export const observationPermissions: Readonly<Record<string, Permission>> = {
     path: inProject("/logs?source=build&limit=5"),
     allowed: 200,
   },
+  "logs.counts": {
+    ...ofProject,
+    scope: "logs:read",
+    method: "GET",
+    path: inProject("/logs/counts?since=15m&parts=10"),
+    allowed: 200,
+  },
   "requests.list": {
     ...ofProject,
     scope: "logs:read",

@@ -193,6 +193,7 @@ export function logStoreDouble(given: Partial<LogStore> = {}): LogStore {
     appendRuntime: done,
     appendRequests: done,
     visitRequests: done,
+    visitRuntime: done,
     readRuntime: async () => ({ lines: [], cursor: "0" }),
     readPosition: async () => null,
     forgetPositions: done,

@@ -4,7 +4,15 @@ import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
 import type { BuildTime, LogStore, StoredRequest } from "../../ports/log-store.ts";
 import { appendFile, endOfLines, readRange } from "./append-file.ts";
 import { intendPosition, readPositionState } from "./positions.ts";
-import { appendBatch, dropPart, encodeLines, readPage, visitLines, type RuntimeLimits } from "./runtime-log.ts";
+import {
+  appendBatch,
+  dropPart,
+  encodeLines,
+  readPage,
+  visitLines,
+  visitRuntime,
+  type RuntimeLimits,
+} from "./runtime-log.ts";
 
 export interface DiskLogStoreOptions {
   /** Created with access for its owner only if it does not exist. */
@@ -63,6 +71,7 @@ export function createDiskLogStore(options: DiskLogStoreOptions): LogStore {
         );
       }),
     readRuntime: async (projectId, query) => readPage(logDir(projectId), query),
+    visitRuntime: async (projectId, query, visit) => visitRuntime(logDir(projectId), query, visit),
     readPosition: async (instance) =>
       (await readPositionState(positionsDir(instance.workload_id), instance, logDir)).cursor,
     appendRequests: (projectId, requests) =>

@@ -1,6 +1,6 @@
 import { mkdir, open, readdir, rm, stat, truncate, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
-import type { RuntimeLine, RuntimePage, RuntimeQuery } from "../../ports/log-store.ts";
+import type { RuntimeChoice, RuntimeLine, RuntimePage, RuntimeQuery } from "../../ports/log-store.ts";
 import { appendFile, endOfLines, readRange } from "./append-file.ts";
 
 /** How much of a project's log to keep: `segments` files of about `segmentBytes` each. */
@@ -78,13 +78,23 @@ export async function readPage(dir: string, query: RuntimeQuery): Promise<Runtim
   return after === undefined ? readNewest(dir, segments, wanted) : readBehind(dir, segments, { ...wanted, after });
 }
 
+/** Visits the lines of a log that match, the newest first, until `visit` returns false. */
+export async function visitRuntime(
+  dir: string,
+  query: RuntimeChoice,
+  visit: (line: RuntimeLine) => boolean,
+): Promise<void> {
+  const isWanted = lineFilter(query, (line) => decodeLine(line).text);
+  await visitLines(dir, query, (line) => visit(decodeLine(line)), isWanted);
+}
+
 /** Visits the lines of the folder's files, the newest first, until `visit` returns false. */
 export async function visitLines(
   dir: string,
-  range: Pick<RuntimeQuery, "since" | "until">,
+  range: Pick<RuntimeChoice, "since" | "until">,
   visit: (line: string) => boolean,
+  isWanted = timeFilter(range) ?? (() => true),
 ): Promise<void> {
-  const isInRange = timeFilter(range) ?? (() => true);
   let isOver = false;
   const room: Room = {
     get isFull() {
@@ -96,7 +106,7 @@ export async function visitLines(
     },
   };
   for (const segment of (await segmentsSince(dir, range.since)).toReversed()) {
-    await withSegment(dir, segment, (file) => lastLines(file, { room, isWanted: isInRange }));
+    await withSegment(dir, segment, (file) => lastLines(file, { room, isWanted }));
     if (isOver) return;
   }
 }
@@ -287,7 +297,7 @@ const atEnds = atBegins + "2026-01-02T03:04:05.678Z".length;
  * text, so the text can't forge them. A line is decoded only if its stored form contains the text: filtering 40 MB takes a fifth of a
  * second.
  */
-function lineFilter(query: RuntimeQuery, textOf: (line: string) => string): (line: string) => boolean {
+function lineFilter(query: RuntimeChoice, textOf: (line: string) => string): (line: string) => boolean {
   const filters = [
     originFilter(query),
     timeFilter(query),
@@ -297,14 +307,14 @@ function lineFilter(query: RuntimeQuery, textOf: (line: string) => string): (lin
   return (line) => filters.every((filter) => filter(line));
 }
 
-function originFilter({ process, replica }: RuntimeQuery) {
+function originFilter({ process, replica }: RuntimeChoice) {
   if (replica === undefined && process === undefined) return undefined;
   const type = process === undefined ? '(?:"process":"[^"]*",)?' : process === web ? "" : `"process":"${process}",`;
   const head = new RegExp(`^\\{"at":"[^"]*","deployment":\\d+,${type}"replica":${replica ?? "\\d+"},"text":`);
   return (line: string) => head.test(line);
 }
 
-function timeFilter({ since, until }: Pick<RuntimeQuery, "since" | "until">) {
+function timeFilter({ since, until }: Pick<RuntimeChoice, "since" | "until">) {
   if (since === undefined && until === undefined) return undefined;
   return (line: string) => {
     const at = line.slice(atBegins, atEnds);
@@ -312,11 +322,11 @@ function timeFilter({ since, until }: Pick<RuntimeQuery, "since" | "until">) {
   };
 }
 
-function choiceFilter({ accepts }: RuntimeQuery, textOf: (line: string) => string) {
+function choiceFilter({ accepts }: RuntimeChoice, textOf: (line: string) => string) {
   return accepts && ((line: string) => accepts(textOf(line)));
 }
 
-function textFilter({ contains }: RuntimeQuery, textOf: (line: string) => string) {
+function textFilter({ contains }: RuntimeChoice, textOf: (line: string) => string) {
   if (contains === undefined || contains === "") return undefined;
   const text = contains.toLowerCase();
   const stored = JSON.stringify(contains).slice(1, -1).toLowerCase();

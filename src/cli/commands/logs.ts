@@ -8,6 +8,7 @@ import { currentProject } from "../current-project.ts";
 import { isPassing, patienceMs } from "../follow.ts";
 import { usageError } from "../failures.ts";
 import { instant, wholeNumber } from "../input.ts";
+import { table } from "../render/table.ts";
 
 const pauseMs = 1000;
 const mostLines = 5000;
@@ -21,6 +22,8 @@ export function addLogs(program: Command, ctx: CliContext): void {
     "berth logs -f",
     "berth logs -f --process worker",
     "berth logs --since 1h --level error",
+    "berth logs --field status=500",
+    "berth logs --counts --since 24h",
     'berth logs --since 2026-01-31T09:00:00Z --until "2026-01-31 10:30" --process worker',
     "berth logs -p demo --source build -n 1000",
   ];
@@ -31,6 +34,11 @@ export function addLogs(program: Command, ctx: CliContext): void {
     .option("--until <time>", "the lines before a time")
     .option("--grep <text>", "the lines that contain this text, in upper or lower case")
     .addOption(new Option("--level <level>", "the lines that name this level or a worse one").choices(logLevels))
+    .option("--field <name=value>", "the JSON lines with this field, such as status=500 or req.method=GET")
+    .option(
+      "--counts",
+      "how many lines, errors and warnings there are over time, instead of the lines; default: the last hour",
+    )
     .option("--process <type>", "only lines of this process type, such as web or worker")
     .option("--replica <number>", "only lines of the replicas with this number, 0 to 7")
     .addOption(new Option("--source <source>", "which log").choices(["runtime", "build"]).default("runtime"))
@@ -38,6 +46,7 @@ export function addLogs(program: Command, ctx: CliContext): void {
       const slug = await currentProject(ctx);
       const client = await ctx.client();
       const query = queryOf(options);
+      if (options.counts === true) return printCounts(ctx, client, { slug, query });
       if (options.follow === true) return follow(ctx, client, { slug, query });
       if (options.lines === undefined && (query.since ?? query.until) !== undefined)
         return printRange(ctx, client, { slug, query });
@@ -50,7 +59,11 @@ export function addLogs(program: Command, ctx: CliContext): void {
 function queryOf(options: LogOptions): Followed["query"] {
   if (options.follow === true && options.until !== undefined)
     throw usageError("--follow and --until cannot be combined: leave one of them out.");
-  const { source, process, grep, level } = options;
+  const { source, process, grep, level, field } = options;
+  if (options.counts === true && (options.follow ?? options.lines) !== undefined)
+    throw usageError("--counts counts whole ranges: leave out --follow and --lines.");
+  if (options.counts === true && source === "build")
+    throw usageError("Lines of a build have no time to count them by.");
   const range = { since: instant(options.since, "--since"), until: instant(options.until, "--until") };
   if (source === "build" && (range.since ?? range.until) !== undefined)
     throw usageError("Lines of a build have no time: leave out --since and --until.");
@@ -59,7 +72,7 @@ function queryOf(options: LogOptions): Followed["query"] {
     options.lines === undefined ? usual : wholeNumber(options.lines, "--lines", { least: 1, most: mostLines });
   const replica =
     options.replica === undefined ? undefined : wholeNumber(options.replica, "--replica", { least: 0, most: 7 });
-  return { source, limit, process, replica, grep, level, ...range };
+  return { source, limit, process, replica, grep, level, field, ...range };
 }
 
 /** Prints every stored line of a range, page by page. */
@@ -76,16 +89,34 @@ async function printRange(ctx: CliContext, client: Client, { slug, query }: Foll
   if (ctx.options.json === true) ctx.output.result({ source: query.source, lines: all, next_cursor: null }, () => "");
 }
 
+const barWidth = 40;
+
+/** Prints a row for each part of a range. */
+async function printCounts(ctx: CliContext, client: Client, { slug, query }: Followed): Promise<void> {
+  const { source: _, limit: _limit, ...filters } = query;
+  const counts = await client.call("logs.counts", { params: { slug }, query: filters, signal: ctx.signal });
+  if (counts.lines === 0) await noteEmpty(ctx, client, { slug, query: { ...query, since: counts.from } });
+  const most = Math.max(1, ...counts.parts.map(({ lines }) => lines));
+  ctx.output.result(counts, (paint) => {
+    const rows = counts.parts.map(({ at, lines, errors, warnings }) => {
+      const [all, failed] = [lines, errors].map((count) => Math.ceil((count / most) * barWidth)) as [number, number];
+      const bar = `${paint.red("█".repeat(failed))}${"█".repeat(all - failed)}`;
+      return [at.slice(0, 19).concat("Z"), `${lines}`, errors > 0 ? paint.red(`${errors}`) : "0", `${warnings}`, bar];
+    });
+    return table(paint, ["FROM", "LINES", "ERRORS", "WARNINGS", ""], counts.lines === 0 ? [] : rows, "");
+  });
+}
+
 /** Explains on standard error why nothing is printed. */
 async function noteEmpty(ctx: CliContext, client: Client, { slug, query }: Followed): Promise<void> {
-  const { process, replica, since, until, grep, level } = query;
+  const { process, replica, since, until, grep, level, field } = query;
   if (query.source === "runtime" && process !== undefined) {
     const { processes } = await client.call("processes.list", { params: { slug } });
     const types = processes.map(({ type }) => type);
     if (!types.includes(process))
       return ctx.output.note(() => `${slug} has no process type ${process}; it has ${types.join(", ") || "none yet"}.`);
   }
-  const isFiltered = [process, replica, since, until, grep, level].some((filter) => filter !== undefined);
+  const isFiltered = [process, replica, since, until, grep, level, field].some((filter) => filter !== undefined);
   ctx.output.note(() => (isFiltered ? "No stored line matches." : `${slug} has no log lines yet.`));
 }
 
@@ -104,6 +135,8 @@ interface LogOptions {
   until?: string;
   grep?: string;
   level?: LogLevel;
+  field?: string;
+  counts?: boolean;
   process?: string;
   replica?: string;
   source: "runtime" | "build";
@@ -121,6 +154,7 @@ interface Followed {
     readonly until: string | undefined;
     readonly grep: string | undefined;
     readonly level: LogLevel | undefined;
+    readonly field: string | undefined;
   };
 }
 

@@ -1,14 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { levelOf, type LogLevel } from "../../contract/log-level.ts";
+import { levelOf } from "../../contract/log-level.ts";
 import type { Query, Result } from "../../contract/routes.ts";
 import { instantOf } from "../../kit/instant.ts";
-import type { LogStore } from "../../ports/log-store.ts";
+import type { LogStore, RuntimeChoice } from "../../ports/log-store.ts";
 import { isLogFinished } from "../builds/builds.ts";
 import type { Context, Handlers, ServerEvent } from "../context.ts";
 import { livingProject } from "../projects/projects.ts";
 import { selectBuildOf, selectNewestBuild } from "./queries.ts";
 import {
   bytesOf,
+  createPartCounts,
   firstWithin,
   formatCursor,
   isCursorOf,
@@ -17,6 +18,7 @@ import {
   newestWithin,
   parseCursor,
   type BuildCursor,
+  type LineFilters,
 } from "./rules.ts";
 
 export const logs: Handlers<"logs"> = {
@@ -36,15 +38,31 @@ export const logs: Handlers<"logs"> = {
       );
     const read = (after: string | undefined, lines: number) =>
       source === "build"
-        ? listBuildLines(ctx, project.id, { grep: query.grep, level: query.level, limit: lines, after })
+        ? listBuildLines(ctx, project.id, { filters: query, limit: lines, after })
         : listRuntimeLines(ctx, project.id, { query, limit: lines, after });
     if (!query.follow) return read(after, limit);
     const check = async () => void (await livingProject(ctx.tx, ctx.project.org_id, params.slug));
     return ctx.stream(followLog({ read, after, limit, signal: ctx.signal, check }));
   },
+
+  async counts(ctx, { query }) {
+    const choice = choiceOf(query, ctx.now);
+    const until = new Date(choice.until ?? ctx.now);
+    const from = new Date(choice.since ?? until.getTime() - usualRangeMs);
+    if (from >= until) return invalid(ctx, "since", "must be before `until`, which is now if it is left out");
+    const counts = createPartCounts({ from, until }, query.parts);
+    const range = { since: from.toISOString(), until: until.toISOString() };
+    await ctx.platform.ports.logStore.visitRuntime(ctx.project.id, { ...choice, ...range }, ({ at, text }) => {
+      counts.add(at, levelOf(text));
+      return !ctx.signal.aborted;
+    });
+    return counts.result();
+  },
 };
 
-function invalid(ctx: Context<"logs.list">, parameter: string, message: string): never {
+const usualRangeMs = 3_600_000;
+
+function invalid(ctx: Pick<Context<"logs.list">, "fail">, parameter: string, message: string): never {
   return ctx.fail("invalid_request", {
     error: `${parameter}: ${message}`,
     details: [{ path: parameter, message }],
@@ -58,16 +76,10 @@ interface RuntimeLines {
 }
 
 async function listRuntimeLines(ctx: Context<"logs.list">, projectId: string, { query, limit, after }: RuntimeLines) {
-  const { process, replica, since, until, grep, level } = query;
   const page = await ctx.platform.ports.logStore.readRuntime(projectId, {
     limit,
     ...(after === undefined ? {} : { after }),
-    ...(process === undefined ? {} : { process }),
-    ...(replica === undefined ? {} : { replica }),
-    ...(since === undefined ? {} : { since: instantOf(since, ctx.now) }),
-    ...(until === undefined ? {} : { until: instantOf(until, ctx.now) }),
-    ...(grep === undefined ? {} : { contains: grep }),
-    ...(level === undefined ? {} : { accepts: lineFilter(undefined, level) }),
+    ...choiceOf(query, ctx.now),
   });
   return {
     source: "runtime" as const,
@@ -76,16 +88,27 @@ async function listRuntimeLines(ctx: Context<"logs.list">, projectId: string, { 
   };
 }
 
+function choiceOf(query: Omit<Query<"logs.counts">, "parts">, now: Date): RuntimeChoice {
+  const { process, replica, since, until, grep, level, field } = query;
+  return {
+    ...(process === undefined ? {} : { process }),
+    ...(replica === undefined ? {} : { replica }),
+    ...(since === undefined ? {} : { since: instantOf(since, now) }),
+    ...(until === undefined ? {} : { until: instantOf(until, now) }),
+    ...(grep === undefined ? {} : { contains: grep }),
+    ...((level ?? field) === undefined ? {} : { accepts: lineFilter({ level, field }) }),
+  };
+}
+
 interface BuildLines {
   readonly limit: number;
   readonly after: string | undefined;
-  readonly grep?: string | undefined;
-  readonly level?: LogLevel | undefined;
+  readonly filters: LineFilters;
 }
 
-async function listBuildLines(ctx: Context<"logs.list">, projectId: string, { limit, after, grep, level }: BuildLines) {
+async function listBuildLines(ctx: Context<"logs.list">, projectId: string, { limit, after, filters }: BuildLines) {
   const { logStore } = ctx.platform.ports;
-  const wanted = { limit, isWanted: lineFilter(grep, level) };
+  const wanted = { limit, isWanted: lineFilter(filters) };
   const newest = await selectNewestBuild(ctx.tx, ctx.caller.org_id, projectId);
   if (newest === undefined) return { source: "build" as const, lines: [], next_cursor: null };
   if (after === undefined) return pageOf(newest.id, await readNewestLines(logStore, newest.id, wanted));

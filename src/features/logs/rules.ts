@@ -1,3 +1,4 @@
+import { hasField } from "../../contract/log-fields.ts";
 import { isAtLeast, levelOf, type LogLevel } from "../../contract/log-level.ts";
 
 export interface BuildCursor {
@@ -39,12 +40,49 @@ export function firstWithin(lines: readonly string[], limit: number): readonly s
   return newestWithin(lines.toReversed(), limit).toReversed();
 }
 
-/** Returns a filter for lines that contain a text, ignoring case, and name a level or a worse one; without either it accepts every line. */
-export function lineFilter(grep: string | undefined, level?: LogLevel): (line: string) => boolean {
+export interface LineFilters {
+  readonly grep?: string | undefined;
+  readonly level?: LogLevel | undefined;
+  readonly field?: string | undefined;
+}
+
+/** Returns a filter for lines that contain a text, ignoring case, name a level or a worse one, and have a field; without any it accepts every line. */
+export function lineFilter({ grep, level, field }: LineFilters): (line: string) => boolean {
   const text = grep?.toLowerCase();
   return (line) =>
     (text === undefined || line.toLowerCase().includes(text)) &&
-    (level === undefined || isAtLeast(levelOf(line), level));
+    (level === undefined || isAtLeast(levelOf(line), level)) &&
+    (field === undefined || hasField(line, field));
+}
+
+const daySeconds = 86_400;
+const partLengths = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, daySeconds];
+
+/** Counts lines by time, in at most `most` parts of a length that people know, each but the first beginning at a multiple of it. `most` is at least 2. */
+export function createPartCounts({ from, until }: { readonly from: Date; readonly until: Date }, most: number) {
+  const [firstMs, lastMs] = [from.getTime(), until.getTime() - 1];
+  const placesOf = (seconds: number) =>
+    [firstMs, lastMs].map((ms) => Math.floor(ms / seconds / 1000)) as [number, number];
+  const fits = (seconds: number) => placesOf(seconds)[1] - placesOf(seconds)[0] < most;
+  let part_seconds = partLengths.find(fits) ?? daySeconds;
+  while (!fits(part_seconds)) part_seconds *= 2;
+  const [first, last] = placesOf(part_seconds);
+  const parts = Array.from({ length: last - first + 1 }, (_, index) => ({
+    at: new Date(Math.max(firstMs, (first + index) * part_seconds * 1000)).toISOString(),
+    ...{ lines: 0, errors: 0, warnings: 0 },
+  }));
+  const total = { lines: 0, errors: 0, warnings: 0 };
+  return {
+    add(at: string, level: LogLevel | null): void {
+      const part = parts[Math.floor(Date.parse(at) / part_seconds / 1000) - first];
+      for (const counts of part === undefined ? [] : [part, total]) {
+        counts.lines += 1;
+        if (level === "error") counts.errors += 1;
+        if (level === "warn") counts.warnings += 1;
+      }
+    },
+    result: () => ({ from: from.toISOString(), until: until.toISOString(), part_seconds, ...total, parts }),
+  };
 }
 
 export function linesOf(text: string): string[] {
