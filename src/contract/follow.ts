@@ -149,7 +149,7 @@ export const rows = [
     may: "member deployments:write",
     result: delivery,
     success: [201],
-    errors: ["rate_limited"],
+    errors: ["rate_limited", "forbidden"],
     activity: "follow.fetched",
     summary: "Fetch the branch now and deploy its latest commit, even if an earlier deploy of that commit failed",
   }),

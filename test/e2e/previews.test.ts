@@ -282,6 +282,7 @@ test("where agents deploy to previews only, a person lets their work go live", a
   for (const [method, path, sent] of [
     ["PATCH", `${at}/source`, change],
     ["POST", `${at}/deployments`, {}],
+    ["POST", `${at}/follow/fetch`, {}],
     ["PUT", `${at}/settings`, { agents: "deploy" }],
   ] as const) {
     const refused = await asAgent(method, path, sent);

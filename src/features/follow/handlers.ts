@@ -4,6 +4,7 @@ import { newId } from "../../kit/ids.ts";
 import { pageOf } from "../../kit/page.ts";
 import { newWebhookSecret } from "../../kit/standard-webhooks.ts";
 import type { Context, HandlerPlatform, Handlers } from "../context.ts";
+import { requireMayDeploy } from "../builds/builds.ts";
 import { sealFollow } from "./follow.ts";
 import * as queries from "./queries.ts";
 import { fingerprintOf } from "../../kit/ssh-fingerprint.ts";
@@ -63,6 +64,7 @@ export const follow: Handlers<"follow"> = {
   },
 
   async fetch(ctx) {
+    requireMayDeploy(ctx);
     const { id, org_id, url, branch } = await followOf(ctx);
     if ((await queries.countManual(ctx.tx, id)) >= mostManualPerMinute)
       return ctx.fail("rate_limited", {

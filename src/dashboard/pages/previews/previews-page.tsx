@@ -22,6 +22,11 @@ type Preview = Answer<"previews.list">["previews"][number];
 const lookMs = (found: Answer<"previews.list"> | undefined) =>
   found?.previews.some(({ state }) => state === "building" || state === "removing") === true && 3000;
 
+function commandFor(slug: string, { isOff, byPush }: { readonly isOff: boolean; readonly byPush: boolean }): string {
+  if (isOff) return `berth projects settings ${slug} --previews '*'`;
+  return byPush ? "git push berth feature/search" : "berth preview create fix --from-live";
+}
+
 /** The page of the branches that have a URL and data of their own. */
 export function PreviewsPage() {
   const slug = useSlug();
@@ -30,7 +35,8 @@ export function PreviewsPage() {
   const [creating, setCreating] = useState(false);
   const [asked, setAsked] = useState<Asked>();
   const close = () => setAsked(undefined);
-  const isOff = project?.previews === null;
+  // Agents that deploy to previews only make them on request, also where pushes make none.
+  const isOff = project?.previews === null && project.agents === "deploy";
   const actions = !isOff && (
     <Button look="primary" icon={<Plus size={15} />} row="previews.create" onClick={() => setCreating(true)}>
       New preview
@@ -53,7 +59,7 @@ export function PreviewsPage() {
           <Empty
             icon={<GitBranch size={24} />}
             title={isOff ? "Previews are off" : "No previews"}
-            command={isOff ? `berth projects settings ${slug} --previews '*'` : "git push berth feature/search"}
+            command={commandFor(slug, { isOff, byPush: project?.previews !== null })}
           >
             {isOff ? (
               <>
@@ -67,6 +73,8 @@ export function PreviewsPage() {
                 </Link>
                 .
               </>
+            ) : project?.previews === null ? (
+              "Agents make one of what serves, and deploy to it."
             ) : (
               "Push a branch other than the one that deploys."
             )}
