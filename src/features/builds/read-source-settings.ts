@@ -46,4 +46,4 @@ export async function readSourceSettings(repositories: Repositories, source: Sou
 }
 
 /** The settings in berth.json that affect the deployment; stored with the build. */
-export type DeploymentSettings = Pick<BerthFile, "port" | "health_path" | "crons">;
+export type DeploymentSettings = Pick<BerthFile, "port" | "health_path" | "crons" | "rehearse">;

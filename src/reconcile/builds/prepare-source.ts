@@ -32,7 +32,7 @@ export async function prepareSource(
   const { file, root, folder, member, path } = read;
   if (root !== "" && (await repositories.files(build.project_id, build.commit, 1, { folder: `${root}/` })).length === 0)
     return missingFolder(root);
-  const { port, health_path, crons } = file ?? {};
+  const { port, health_path, crons, rehearse } = file ?? {};
   if (file !== null) {
     log.step(`Reading ${path}`);
     for (const line of describe({ ...file, ...winning(build) })) log.detail(line);
@@ -40,7 +40,7 @@ export async function prepareSource(
   for (const { setting, used } of overruled(build, file ?? {}))
     log.detail(`The project's setting ${setting} is ${used}; the value in berth.json is not used`);
   if (root !== "") log.step(`Building the folder ${root}${member === undefined ? "" : ", in the workspace around it"}`);
-  return { folder, commands: buildCommandsOf(build, read), settings: { port, health_path, crons } };
+  return { folder, commands: buildCommandsOf(build, read), settings: { port, health_path, crons, rehearse } };
 }
 
 const shownFields = ["root", "dockerfile", "target", "build", "start", "release", "storage", "port", "health_path"];
