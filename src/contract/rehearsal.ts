@@ -12,10 +12,16 @@ const rehearsedTable = z.object({
   rows_after: z.number().int().nullable(),
   /** Rows that existed before and were deleted, also those that the command replaced by others. */
   rows_removed: z.number().int(),
+  /** Rows that existed before and were changed; 0 also where older reports did not count them. */
+  rows_updated: z.number().int().default(0),
   columns_dropped: z.array(z.string()),
+  /** What else changed of its columns, indexes, constraints and triggers, such as `index orders_note added`; at most 20. */
+  changes: z.array(z.string()).default([]),
   /** How long one transaction at most kept others from reading, or from writing. 0: never seen. */
   reads_blocked_seconds: z.number(),
   writes_blocked_seconds: z.number(),
+  /** What ran longest in the transaction that did so, without values in quotes. */
+  statement: z.string().nullable().default(null),
 });
 export type RehearsedTable = z.output<typeof rehearsedTable>;
 
@@ -51,15 +57,16 @@ export function rehearsalLines({ tables, further_tables }: RehearsalReport): str
 }
 
 function partsOf(table: RehearsedTable): string[] {
-  const { change, rows_before, rows_after, rows_removed, columns_dropped } = table;
+  const { change, rows_before, rows_after, rows_removed, rows_updated, columns_dropped, changes } = table;
   const { reads_blocked_seconds: reads, writes_blocked_seconds: writes } = table;
+  const during = table.statement === null ? "" : ` (longest: ${cut(table.statement, 60)})`;
   // A transaction that keeps others from reading often holds weaker locks, too.
   const blocked = [
     ["reads and writes", reads],
     ["writes", writes < reads + 0.1 ? 0 : writes],
   ] as const;
   const locks = blocked.flatMap(([what, seconds]) =>
-    seconds < 0.1 ? [] : [`${what} blocked for ${seconds.toFixed(1)} s`],
+    seconds < 0.1 ? [] : [`${what} blocked for ${seconds.toFixed(1)} s${during}`],
   );
   const fate = {
     kept: [],
@@ -74,10 +81,14 @@ function partsOf(table: RehearsedTable): string[] {
     ...fate,
     ...columns_dropped.map((column) => `column ${column} dropped`),
     ...(rows_removed > 0 && change !== "dropped" ? [`${counted(rows_removed, "row")} removed`] : []),
+    ...(rows_updated > 0 ? [`${counted(rows_updated, "row")} updated`] : []),
     ...(changed > 0 && change !== "created" ? [`${counted(changed, "row")} more`] : []),
+    ...changes,
   ];
   return parts.length === 0 ? ["locked for less than 0.1 s"] : parts;
 }
 
 const counted = (count: number, what: string): string =>
   `${count.toLocaleString("en-US")} ${what}${count === 1 ? "" : "s"}`;
+
+const cut = (text: string, most: number): string => (text.length <= most ? text : `${text.slice(0, most - 1)}…`);

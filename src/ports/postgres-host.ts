@@ -270,7 +270,13 @@ export interface TableState extends TableCount {
   readonly file: number;
   /** Its columns by their numbers, which are never used again. */
   readonly columns: Readonly<Record<string, string>>;
-  /** Rows deleted since the copy was made, rolled back ones included. */
+  /** Their types by the same numbers, with `not null` where it holds. */
+  readonly types: Readonly<Record<string, string>>;
+  /** Its indexes, constraints and triggers, such as `index orders_pkey`, each with its state, such as `valid`. */
+  readonly parts: Readonly<Record<string, string>>;
+  /** Rows inserted, updated and deleted since the copy was made, rolled back ones included. */
+  readonly inserted: number;
+  readonly updated: number;
   readonly deleted: number;
 }
 
@@ -279,6 +285,8 @@ export interface HeldLock {
   /** `reads`: not even reading is possible meanwhile. */
   readonly blocks: "reads" | "writes";
   readonly seconds: number;
+  /** What ran longest while it was held, as the session sent it; null: nothing was seen to run. */
+  readonly statement: string | null;
 }
 
 /** Which log an instance writes. A log with another `system` or `timeline` does not continue this one. */

@@ -113,7 +113,10 @@ test("one that passes is reported, then runs on the data with a limit for locks;
     "alter table orders alter column customer type bigint; create index on orders (customer); select pg_sleep(0.5)";
   const pushed = await change(sql);
   assert.equal(pushed.exitCode, 0, pushed.stderr);
-  assert.match(pushed.stderr, /orders: reads and writes blocked for [\d.]+ s, 5,000 rows rewritten/);
+  assert.match(
+    pushed.stderr,
+    /orders: reads and writes blocked for [\d.]+ s \(longest: .+?\), 5,000 rows rewritten, column customer is now bigint, index orders_customer_idx added/,
+  );
   const { status, report, method } = await rehearsal();
   const orders = report?.tables.find(({ table }) => table === "public.orders");
   assert.deepEqual(
@@ -201,6 +204,12 @@ test("what an agent's deploy would remove needs a person, who sees the report; t
   assert.equal(passed.exitCode, 0, passed.stderr);
   assert.match(passed.stderr, /Approved by a person: apr_/);
   assert.equal((await query<{ count: number }>("select count(*)::int from orders"))[0]?.count, 4000);
+});
+
+test("a person's deploy is rehearsed as berth.json says", async () => {
+  const pushed = await change("select 2");
+  assert.equal(pushed.exitCode, 0, pushed.stderr);
+  assert.match(pushed.stderr, /Not rehearsed: berth\.json says `rehearse: never`/);
 });
 
 /** Decides as the person who got the link. */

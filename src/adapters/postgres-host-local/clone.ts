@@ -1,6 +1,7 @@
 import { copyFileSync, readdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { escapeIdentifier } from "pg";
 import { run } from "../../kit/exec.ts";
 import { runFolder } from "../../kit/run-folder.ts";
@@ -14,6 +15,7 @@ import {
   type CopySummary,
   type DatabaseSpec,
   type LogShape,
+  type TableState,
 } from "../../ports/postgres-host.ts";
 import {
   chooseConfinement,
@@ -24,7 +26,7 @@ import {
   writable,
   type Confinement,
 } from "../../postgres/confinement.ts";
-import { withConnection } from "../../postgres/connection.ts";
+import { withConnection, type ServerConnection } from "../../postgres/connection.ts";
 import { projectWork } from "../../postgres/project-work.ts";
 import { scramVerifier } from "../../postgres/scram.ts";
 import { lightCommand } from "../../sandbox/light-sandbox.ts";
@@ -111,13 +113,14 @@ function lookInto(place: HistoryPlace, copy: Instance, spec: DatabaseSpec): Omit
   return {
     server: { host: copy.socketDir, port: copy.port },
     async tables(database, signal) {
+      await awaitSessions(copy.server.superuserConnection(database), signal);
       const counts = await work.countRows({ ...spec, database_name: database }, database, { signal });
       const rows = new Map(counts.map((each) => [each.table, each.rows]));
       return withConnection(copy.server.superuserConnection(database), async (client) => {
-        const { rows: found } = await client.query<Found>(tablesQuery);
+        const { rows: found } = await client.query<Omit<TableState, "rows">>(tablesQuery);
         return found.flatMap((table) => {
           const counted = rows.get(table.table);
-          return counted === undefined ? [] : [{ ...table, deleted: Number(table.deleted), rows: counted }];
+          return counted === undefined ? [] : [{ ...table, rows: counted }];
         });
       });
     },
@@ -125,17 +128,35 @@ function lookInto(place: HistoryPlace, copy: Instance, spec: DatabaseSpec): Omit
   };
 }
 
-interface Found {
-  readonly table: string;
-  readonly oid: number;
-  readonly file: number;
-  readonly columns: Record<string, string>;
-  readonly deleted: string;
+const endingMs = 2000;
+
+/** A session adds to the counters when it ends, which may be just after its program has. */
+function awaitSessions(connection: ServerConnection, signal: AbortSignal): Promise<void> {
+  const query =
+    "SELECT FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend' AND usename <> current_user";
+  return withConnection(connection, async (client) => {
+    for (const began = Date.now(); Date.now() - began < endingMs; await sleep(20, undefined, { signal }))
+      if ((await client.query(query)).rowCount === 0) return;
+  });
 }
 
+const numbered = (value: string) =>
+  `coalesce((SELECT json_object_agg(attnum, ${value}) FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped), '{}')`;
+
 const tablesQuery = `SELECT format('%I.%I', n.nspname, c.relname) AS table, c.oid::int8::float8 AS oid, c.relfilenode::int8::float8 AS file,
-    coalesce(pg_stat_get_tuples_deleted(c.oid), 0) AS deleted,
-    coalesce((SELECT json_object_agg(attnum, attname) FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped), '{}') AS columns
+    coalesce(pg_stat_get_tuples_inserted(c.oid), 0)::float8 AS inserted,
+    coalesce(pg_stat_get_tuples_updated(c.oid), 0)::float8 AS updated,
+    coalesce(pg_stat_get_tuples_deleted(c.oid), 0)::float8 AS deleted,
+    ${numbered("attname")} AS columns,
+    ${numbered("format_type(atttypid, atttypmod) || CASE WHEN attnotnull THEN ' not null' ELSE '' END")} AS types,
+    coalesce((SELECT json_object_agg(part, state) FROM (
+      SELECT 'index ' || i.relname AS part, CASE WHEN indisvalid THEN 'valid' ELSE 'not valid' END AS state
+        FROM pg_index JOIN pg_class i ON i.oid = indexrelid
+        WHERE indrelid = c.oid AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid AND contype IN ('u', 'x'))
+      UNION ALL SELECT 'constraint ' || conname, CASE WHEN convalidated THEN 'valid' ELSE 'not valid' END
+        FROM pg_constraint WHERE conrelid = c.oid AND contype IN ('c', 'f', 'u', 'x')
+      UNION ALL SELECT 'trigger ' || tgname, CASE tgenabled WHEN 'D' THEN 'disabled' ELSE 'enabled' END
+        FROM pg_trigger WHERE tgrelid = c.oid AND NOT tgisinternal) parts), '{}') AS parts
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind = 'r'`;
 
 const nameOfFolder = "clone";

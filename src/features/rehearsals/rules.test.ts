@@ -6,9 +6,10 @@ import { lossesOf, reportOf, sameLosses } from "./rules.ts";
 
 const limits = { rows: 100, percent: 1 };
 const columns = { 1: "id", 2: "name" };
+const untouched = { columns, types: { 1: "integer", 2: "text" }, parts: {}, inserted: 0, updated: 0, deleted: 0 };
 
 function table(name: string, given: Partial<TableState> = {}): TableState {
-  return { table: `public.${name}`, oid: name.length, file: 1, rows: 1000, deleted: 0, columns, ...given };
+  return { table: `public.${name}`, oid: name.length, file: 1, rows: 1000, ...untouched, ...given };
 }
 
 function report(before: TableState[], after: TableState[]) {
@@ -48,6 +49,25 @@ const kinds: readonly [string, TableState[], boolean, RegExp][] = [
   ["more than one percent of the rows", [table("orders", { rows: 989 })], true, /11 rows removed/],
   ["rows that are deleted and inserted again", [table("orders", { deleted: 1000 })], true, /1,000 rows removed/],
   ["a truncated table", [table("orders", { rows: 0, file: 2 })], true, /1,000 rows removed/],
+  [
+    "a table that is truncated and filled again",
+    [table("orders", { file: 2, inserted: 1000 })],
+    true,
+    /1,000 rows rewritten, 1,000 rows removed/,
+  ],
+  ["changed rows", [table("orders", { updated: 1500 })], false, /^orders: 1,000 rows updated$/],
+  [
+    "another type",
+    [table("orders", { types: { 1: "bigint", 2: "text" } })],
+    false,
+    /^orders: column id is now bigint$/,
+  ],
+  [
+    "an index that could not be finished",
+    [table("orders", { parts: { "index by_name": "not valid" } })],
+    false,
+    /^orders: index by_name added, not valid$/,
+  ],
   ["more rows", [table("orders", { rows: 1001 })], false, /^orders: 1 row more$/],
 ];
 for (const [what, after, isLoss, line] of kinds)
