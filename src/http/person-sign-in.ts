@@ -113,7 +113,8 @@ async function joinByInvitation(given: PersonSignIn, request: FastifyRequest): P
   if (chosen === undefined) {
     const id = personIn(present);
     if (id === null) throw new Refused("invalid_request", { error: "Type your name." });
-    return join(given.platform, link, { person: { id }, passkey: null, browser });
+    const session = await presentSession(given, request);
+    return join(given.platform, link, { person: { id, session }, passkey: null, browser });
   }
   const purpose = `join:${inviteId}` as const;
   const isOffered = whyNoPasskeys(site, request.headers.origin ?? "") === undefined;
@@ -163,6 +164,7 @@ async function changeOrganization(given: PersonSignIn, request: FastifyRequest):
   const text = tokenOfCookie(given, request);
   const next =
     text === undefined ? undefined : await switchOrganization(given.platform, text, organization, browserOf(request));
+  given.authenticator.forget();
   return next ?? Promise.reject(new Refused("not_found", { error: "You are not a member of this organization." }));
 }
 

@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { scopes } from "../../contract/access.ts";
+import { scopes, type Role } from "../../contract/access.ts";
 import { limits } from "../../contract/limits.ts";
 import { scopesOf } from "../../contract/routes.ts";
 import { newId } from "../../kit/ids.ts";
 import { voidApprovals } from "../approvals/approvals.ts";
 import type { Context, Handlers } from "../context.ts";
-import { lockKeepsOwner, mayRevoke, projectIdsOf } from "../tokens/tokens.ts";
+import { lockKeepsOwner, mayRevoke, projectIdsOf, rightsWithin } from "../tokens/tokens.ts";
 import { accountHandlers } from "./accounts.ts";
 import { linkHash } from "./people.ts";
 import * as queries from "./queries.ts";
@@ -27,6 +27,7 @@ export const people: Handlers<"people"> = {
     const project_ids = body.projects === undefined ? member.project_ids : limited;
     if (role === "owner" && isLimited)
       return ctx.fail("invalid_request", { error: "An owner reaches all projects; only members can be limited." });
+    requireToHave(ctx, { role, platform_admin: member.platform_admin });
     const rights = { role, project_ids: role === "owner" ? null : project_ids };
     if (role !== "owner") await requireOtherOwner(ctx, member);
     for (const token of await queries.tokensOfMember(tx, caller.org_id, member.id)) {
@@ -67,6 +68,7 @@ export const people: Handlers<"people"> = {
       return ctx.fail("invalid_request", { error: "An administrator of the platform is an owner: give the role." });
     if (role === "owner" && projects !== undefined)
       return ctx.fail("invalid_request", { error: "An owner reaches all projects; only members can be limited." });
+    requireToHave(ctx, { role, platform_admin });
     await queries.lockPeople(tx, caller.org_id);
     if ((await queries.listInvites(tx, caller.org_id)).length >= limits.invites_open)
       return ctx.fail("conflict", {
@@ -126,6 +128,18 @@ async function mailInvite(
   const message = { id, kind: "invite", subject, text, url: null, created_at: now.toISOString() };
   const sent = await ports.mailTo?.(email).deliver(message, signal);
   return sent?.outcome === "failed" ? sent.reason : null;
+}
+
+interface Given {
+  readonly role: Role;
+  readonly platform_admin: boolean;
+}
+
+/** Refuses to give a person scopes that the caller's own token lacks. */
+function requireToHave(ctx: Context<"people.invite"> | Context<"people.update">, { role, platform_admin }: Given) {
+  const given = role === "owner" && platform_admin ? scopes : scopesOf(role);
+  const rights = rightsWithin(ctx.caller, { role, scopes: given });
+  if ("refused" in rights) ctx.fail("forbidden", { error: rights.refused });
 }
 
 type Changing = Context<"people.update"> | Context<"people.remove">;

@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { sql } from "kysely";
 import { softAuthenticator } from "../../../test/support/authenticator.ts";
+import { eventually } from "../../../test/support/eventually.ts";
 import { testProject } from "../../../test/support/fixtures.ts";
 import type { Delivery, Notifier } from "../../ports/notifier.ts";
 import { sharedApi, testOrganization, testToken, type TestOrganization } from "../../../test/support/test-platform.ts";
@@ -357,4 +360,85 @@ test("another page neither signs in nor joins, and a membership is no token", as
   const listed = await api.call("GET", "/v1/api-tokens", { token: org.owner });
   assert.ok(!listed.text.includes(ada.id));
   assert.equal((await api.call("DELETE", `/v1/api-tokens/${ada.id}`, { token: org.owner })).status, 404);
+});
+
+test("a token with few scopes gives no person more than it has", async () => {
+  const org = await newOrg();
+  const few = await testToken(db, org.id, { role: "owner", scopes: ["tokens:read", "tokens:write"] });
+  const ada = await person(org, "Ada");
+  for (const role of ["owner", "member"]) {
+    const asked = await api.call("POST", "/v1/invites", { token: few.text, body: { role } });
+    assert.deepEqual(codeOf(asked), [403, "forbidden"], asked.text);
+    assert.match(String(asked.body["error"]), /lacks the scope/);
+  }
+  const raised = await api.call("PATCH", `/v1/members/${ada.id}`, { token: few.text, body: { role: "owner" } });
+  assert.deepEqual(codeOf(raised), [403, "forbidden"], raised.text);
+  assert.equal((await api.call("DELETE", `/v1/members/${ada.id}`, { token: few.text })).status, 204);
+});
+
+test("an invitation whose sender loses the right while it is being used is not used", async () => {
+  const org = await newOrg();
+  const sender = await testToken(db, org.id, { role: "owner" });
+  const code = await invite(org, {}, sender.text);
+  const device = softAuthenticator(origin);
+  const { body } = await ask("join", { code, name: "Eve" });
+  const passkey = device.create(body["options"] as Options);
+  const answer = await db.transaction().execute(async (tx) => {
+    await tx.selectFrom("organization").select("id").where("id", "=", org.id).forNoKeyUpdate().execute();
+    const joining = ask("join", { code, name: "Eve", passkey });
+    await eventually(async () => {
+      const { rows } =
+        await sql`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`.execute(
+          db,
+        );
+      return rows.length > 0;
+    }, "the acceptance waits");
+    await tx.updateTable("api_token").set({ revoked_at: new Date() }).where("id", "=", sender.id).execute();
+    return { joining };
+  });
+  assert.deepEqual(codeOf(await answer.joining), [401, "unauthorized"]);
+});
+
+test("switching between organizations does not make a session live longer", async () => {
+  const home = await newOrg();
+  const ada = await person(home, "Ada");
+  const began = new Date(Date.now() - 29 * 86_400_000);
+  await db.updateTable("session").set({ created_at: began }).execute();
+  const back = await ask("organization", { organization: home.slug }, cookieOf(ada.joined));
+  assert.equal(back.status, 200, back.text);
+  const joined = await ask("join", { code: await invite(await newOrg()) }, cookieOf(back));
+  assert.equal(joined.status, 200, joined.text);
+  const { created_at, expires_at } = await db
+    .selectFrom("session")
+    .select(["created_at", "expires_at"])
+    .orderBy("id", "desc")
+    .executeTakeFirstOrThrow();
+  assert.deepEqual(
+    [Date.parse(created_at), Date.parse(expires_at)],
+    [began.getTime(), began.getTime() + 30 * 86_400_000],
+  );
+});
+
+test("what a person follows ends within a second when they reach it no longer", async () => {
+  const org = await newOrg();
+  const [shop, blog] = [await testProject(api.platform, org), await testProject(api.platform, org)];
+  const ada = await person(org, "Ada");
+  const follow = (path: string) =>
+    fetch(`${api.baseUrl}${path}`, { headers: { authorization: `Bearer ${ada.token}` } }).then((answer) => {
+      assert.equal(answer.status, 200);
+      return answer.text();
+    });
+  const ended = [follow(`/v1/projects/${shop.slug}/logs?follow=true`), follow("/v1/activity/changes?follow=true")];
+  const goesOn = follow(`/v1/projects/${blog.slug}/logs?follow=true`);
+  await sleep(200);
+  const changed = await api.call("PATCH", `/v1/members/${ada.id}`, {
+    token: org.owner,
+    body: { projects: [blog.slug] },
+  });
+  assert.equal(changed.status, 200, changed.text);
+  const late = sleep(3000).then(() => "late");
+  for (const each of ended) assert.match(await Promise.race([each, late]), /event: error/);
+  assert.equal(await Promise.race([goesOn, sleep(500).then(() => "open")]), "open");
+  assert.equal((await api.call("POST", "/v1/me/sessions/end", { token: ada.token })).status, 204);
+  assert.match(await Promise.race([goesOn, sleep(3000).then(() => "late")]), /unauthorized/);
 });

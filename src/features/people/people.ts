@@ -9,7 +9,7 @@ import { recordActivity } from "../activity/activity.ts";
 import { Refused } from "../refused.ts";
 import { hashOf, isSessionText, newTokenText } from "../tokens/tokens.ts";
 import * as queries from "./queries.ts";
-import { linkIdentity, personOfIdentity, sessionWithText, type NewIdentity } from "./sign-in-ways.ts";
+import { linkIdentity, personOfIdentity, sessionWithText, type NewIdentity, type Session } from "./sign-in-ways.ts";
 import { idleMs, sessionMs } from "./rules.ts";
 
 export { selectPasskey, touchPasskey, useChallenge, type NewPasskey } from "./queries.ts";
@@ -71,7 +71,7 @@ export function linkHash(code: string): Buffer {
 
 export interface Joining {
   /** The person who is signed in and joins another organization, or a new one with this name. */
-  readonly person: { readonly id: string } | { readonly name: string };
+  readonly person: { readonly id: string; readonly session: Pick<Session, "created_at"> } | { readonly name: string };
   readonly passkey: Omit<queries.NewPasskey, "person_id"> | null;
   /** With which the person signed in at a provider; it is linked to a new person. */
   readonly identity?: NewIdentity;
@@ -81,9 +81,11 @@ export interface Joining {
 /** Makes a person a member by an invitation, once, and signs them in; returns the session's text. */
 export async function join({ db, wakeups }: People, code: string, joining: Joining): Promise<string> {
   return db.transaction().execute(async (tx) => {
+    const seen = await queries.inviteByHash(tx, linkHash(code));
+    if (seen !== undefined) await queries.lockPeople(tx, seen.org_id);
+    // Read again under the lock, under which the sender's rights change.
     const found = await queries.inviteByHash(tx, linkHash(code));
     if (found === undefined) throw new Refused("unauthorized", { error: usedInvite });
-    await queries.lockPeople(tx, found.org_id);
     const person_id = await personWho(tx, joining, found.email);
     if (!(await queries.useInvite(tx, found.id, person_id))) throw new Refused("unauthorized", { error: usedInvite });
     if ((await queries.listMembers(tx, found.org_id)).length >= limits.members_per_organization)
@@ -110,8 +112,11 @@ export async function join({ db, wakeups }: People, code: string, joining: Joini
     await wakeups.send(tx, "tokens", token_id);
     const fresh_at = joining.passkey === null ? null : new Date();
     // Who is signed in already proves nothing by joining.
-    const method = "id" in joining.person ? "switch" : "invitation";
-    return begin(tx, { person_id, token_id, method, fresh_at, browser: joining.browser });
+    const how =
+      "id" in joining.person
+        ? ({ method: "switch", since: joining.person.session.created_at } as const)
+        : ({ method: "invitation" } as const);
+    return begin(tx, { ...how, person_id, token_id, fresh_at, browser: joining.browser });
   });
 }
 
@@ -132,19 +137,21 @@ interface Beginning {
   readonly token_id: string;
   readonly method: queries.NewSession["method"];
   readonly fresh_at: Date | null;
+  /** When the person signed in, if this session continues another one: a switch makes none of them last longer. */
+  readonly since?: string;
   readonly browser: Browser;
 }
 
-async function begin(tx: Tx, { browser, ...session }: Beginning): Promise<string> {
+async function begin(tx: Tx, { browser, since, ...session }: Beginning): Promise<string> {
   if (!(await queries.lockEnabled(tx, session.person_id)))
     throw new Refused("unauthorized", { error: "Your account is disabled. Ask the platform's operator." });
   const text = newTokenText("s");
-  const created_at = new Date();
+  const created_at = since === undefined ? new Date() : new Date(since);
   const row = {
     ...{ ...session, id: newId("ses"), hash: hashOf(text), created_at },
     user_agent: browser.user_agent.slice(0, 300),
     address: browser.address,
-    expires_at: new Date(created_at.getTime() + idleMs),
+    expires_at: new Date(Math.min(created_at.getTime() + sessionMs, Date.now() + idleMs)),
   };
   await queries.insertSession(tx, row, limits.sessions_per_person);
   return text;
@@ -170,7 +177,7 @@ export async function switchOrganization(people: People, text: string, orgSlug: 
   const { db } = people;
   const session = await sessionWithText(db, text);
   if (session === undefined) return undefined;
-  const { person_id, fresh_at } = session;
+  const { person_id, fresh_at, created_at: since } = session;
   const wanted = (await queries.membershipsOf(db, person_id)).find(({ slug }) => slug === orgSlug);
   if (wanted === undefined) return undefined;
   const next = await db.transaction().execute((tx) =>
@@ -178,6 +185,7 @@ export async function switchOrganization(people: People, text: string, orgSlug: 
       person_id,
       token_id: wanted.id,
       method: "switch",
+      since,
       fresh_at: fresh_at === null ? null : new Date(fresh_at),
       browser,
     }),

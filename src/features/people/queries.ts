@@ -305,13 +305,13 @@ export async function listSessions(db: Db | Tx, personId: string) {
     .execute();
 }
 
-/** Ends a session by its hash, or all of a person's; returns how many ended. */
-/** Revokes the tokens of the programs that a person has connected, in all organizations. */
+/** Revokes the tokens of the programs that a person has connected, also by another program, in all organizations. */
 export async function endPrograms(db: Db | Tx, personId: string): Promise<void> {
   await sql`update api_token set revoked_at = now() where kind in ('cli', 'mcp') and revoked_at is null
-    and created_by in (select id from api_token where kind = 'member' and person_id = ${personId})`.execute(db);
+    and person_id = ${personId}`.execute(db);
 }
 
+/** Ends a session by its hash, or all of a person's; returns how many ended. */
 export async function endSessions(db: Db | Tx, of: { readonly hash: Buffer } | { readonly person_id: string }) {
   const done = await db
     .updateTable("session")
