@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { Client as NewClient, StreamableHTTPClientTransport as NewTransport } from "@modelcontextprotocol/client";
 import { Client as OldClient } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as OldTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { scopes } from "../src/contract/access.ts";
 import type { OutgoingOutcome } from "../src/ports/outgoing-http.ts";
 import { answerOf, consentBrowser, cookieFor, nonceOf, proof } from "./support/consent.ts";
 import { eventually } from "./support/eventually.ts";
@@ -411,6 +412,66 @@ test("a person's command line, signed in to a browser, is not the person: it joi
   assert.equal((await end(String(grace.body["token"]))).status, 204);
   const isRefused = async () => (await api.call("GET", "/v1/me", { token: text })).status === 401;
   await eventually(isRefused, "to sign out everywhere disconnects it");
+});
+
+/** Connects a command line as a person does who is signed in with this cookie. */
+async function connectCommandLine(cookie: string, choice: Record<string, string>): Promise<string> {
+  const change = { client_id: "berth-cli", redirect_uri: "http://127.0.0.1:1/callback" };
+  const request = asked({ ...change, resource: api.baseUrl });
+  const { headers } = await consentBrowser(api.baseUrl, cookie).decide(request, { choice: "allow", ...choice });
+  const { status, body, text } = await exchange(answerOf(headers).get("code") ?? "", change);
+  assert.equal(status, 200, text);
+  return String(body["access_token"]);
+}
+
+async function joinAs(name: string) {
+  const made = await api.call("POST", "/v1/invites", { token: org.owner, body: { role: "owner" } });
+  const code = String(made.body["url"]).split("/join#")[1] ?? "";
+  const headers = { origin: api.baseUrl, "x-berth-dashboard": "1" };
+  const joined = await api.call("POST", "/session/join", { headers, body: { code, name } });
+  return { token: String(joined.body["token"]), cookie: joined.headers.get("set-cookie")?.split(";", 1)[0] ?? "" };
+}
+
+const person = async (name: string) =>
+  db.selectFrom("person").select("id").where("name", "=", name).executeTakeFirstOrThrow();
+
+test("a session without a proof that the person is there connects no command line that changes people, tokens and keys", async () => {
+  const { cookie } = await joinAs("Lin");
+  const { id } = await person("Lin");
+  const admin = { platform_admin: true, scopes: [...scopes] };
+  await db.updateTable("api_token").set(admin).where("person_id", "=", id).execute();
+  await api.platform.wakeups.send(db, "tokens");
+  const rightsOf = async () => {
+    const token = await connectCommandLine(cookie, { platform_admin: "on", approval_mode: "off" });
+    const me = (await api.call("GET", "/v1/me", { token })).body;
+    const { scopes: own } = me["token"] as { scopes: string[] };
+    return [me["platform_admin"], own.includes("tokens:write"), own.includes("ssh-keys:write"), own.length > 20];
+  };
+  const shown = async () =>
+    (
+      await consentBrowser(api.baseUrl, cookie).load(
+        asked({ client_id: "berth-cli", redirect_uri: "http://127.0.0.1:1/callback", resource: api.baseUrl }),
+      )
+    ).html;
+  assert.match(await shown(), /href="\/sign-in\?next=%2Fsession%2Fauthorize%3F[^"]+">sign in again<\/a> first/);
+  assert.deepEqual(await rightsOf(), [false, false, false, true]);
+  await db.updateTable("session").set({ fresh_at: new Date() }).where("person_id", "=", id).execute();
+  await api.platform.wakeups.send(db, "tokens");
+  await eventually(async () => !(await shown()).includes("sign in again"), "the session is fresh");
+  assert.deepEqual(await rightsOf(), [true, true, true, true]);
+});
+
+test("signing out everywhere ends also what a person's command line has connected", async () => {
+  const { token, cookie } = await joinAs("Kim");
+  const { id } = await person("Kim");
+  await db.updateTable("session").set({ fresh_at: new Date() }).where("person_id", "=", id).execute();
+  await api.platform.wakeups.send(db, "tokens");
+  const first = await connectCommandLine(cookie, { approval_mode: "off" });
+  const second = await connectCommandLine(await cookieFor(api.baseUrl, first), { approval_mode: "off" });
+  assert.equal((await api.call("GET", "/v1/me", { token: second })).status, 200);
+  assert.equal((await api.call("POST", "/v1/me/sessions/end", { token })).status, 204);
+  for (const each of [first, second])
+    await eventually(async () => (await api.call("GET", "/v1/me", { token: each })).status === 401, "it ends");
 });
 
 test("a person who was disabled in this moment connects nothing", async () => {

@@ -25,6 +25,7 @@ export const rows = [
     may: "operator orgs:write",
     // It creates a token.
     approval: true,
+    fresh: true,
     body: z.strictObject({ slug, name, max_projects: maxProjects.default(limits.projects_per_organization) }),
     result: organization.extend({ owner_token: z.string().nullable() }),
     secret: "owner_token",
@@ -94,6 +95,7 @@ export const rows = [
     may: "operator orgs:write",
     // It creates a token.
     approval: true,
+    fresh: true,
     params: slugParam,
     result: z.object({ id, owner_token: z.string().nullable(), expires_at: timestamp }),
     secret: "owner_token",

@@ -61,6 +61,7 @@ export const rows = [
     request: "POST /v1/platform/people/:id/link",
     // It signs in as the person.
     approval: true,
+    fresh: true,
     result: z.object({ id, url: z.string().nullable(), expires_at: timestamp }),
     secret: "url",
     success: [201],

@@ -286,6 +286,7 @@ export const rows = [
     request: "POST /v1/platform/machines",
     may: "operator deployments:write",
     approval: true,
+    fresh: true,
     result: z.object({ script: z.string().nullable() }),
     secret: "script",
     errors: ["conflict"],

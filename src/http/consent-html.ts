@@ -8,6 +8,8 @@ export interface ShownConsent {
   /** The host whose document describes the program; null: it registered itself. */
   readonly describedBy: string | null;
   readonly isCommandLine: boolean;
+  /** Where a person proves to be there whose sign-in is too old for all that a command line may get; null: they have. */
+  readonly proof: string | null;
   /** Who gets the answer; null: the program that shows the code which the person typed. */
   readonly receiver: { readonly name: string; readonly isOnThisComputer: boolean } | null;
   /** What may be chosen. */
@@ -20,7 +22,7 @@ export interface ShownConsent {
 }
 
 export function consentContent(shown: ShownConsent): PageContent {
-  const { caller, program, receiver, nonce, problem, userCode, isCommandLine, describedBy } = shown;
+  const { caller, program, receiver, nonce, problem, userCode, isCommandLine, describedBy, proof } = shown;
   const where = receiver === null ? "the program that shows the code" : answerText(receiver);
   const rows = [
     [
@@ -30,10 +32,7 @@ export function consentContent(shown: ShownConsent): PageContent {
     ["The answer goes to", where],
     ["Organization", `${escape(caller.org_name)} (${escape(caller.org_slug)})`],
     ["In the name of", escape(caller.token_name)],
-    [
-      "It can then",
-      isCommandLine ? "do what you may do, and push with git" : "use the tools at <code>/mcp</code>, and nothing else",
-    ],
+    ["It can then", isCommandLine ? commandLineText(proof) : "use the tools at <code>/mcp</code>, and nothing else"],
   ] as const;
   const wrong = problem === undefined ? "" : `<p class="warning">${escape(problem)}</p>`;
   const typed = userCode === undefined ? "" : `<input type="hidden" name="user_code" value="${escape(userCode)}">`;
@@ -42,6 +41,11 @@ export function consentContent(shown: ShownConsent): PageContent {
 ${projectsOf(shown)}${rightsOf(shown)}
 <button name="choice" value="allow">Allow</button> <button name="choice" value="deny">Deny</button></form>`;
   return { title: `Connect ${program}?`, html, linksBack: false };
+}
+
+function commandLineText(proof: string | null): string {
+  if (proof === null) return "do what you may do, and push with git";
+  return `do what you may do, and push with git, but not change people, tokens and SSH keys: for that, <a href="${escape(proof)}">sign in again</a> first`;
 }
 
 function answerText({ name, isOnThisComputer }: NonNullable<ShownConsent["receiver"]>): string {
@@ -68,10 +72,13 @@ function projectsOf({ projects, caller }: ShownConsent): string {
   return `<fieldset><legend>Projects</legend><label><input type="radio" name="reach" value="all" checked> ${all}</label>${some}</fieldset>`;
 }
 
-function rightsOf({ caller, isCommandLine }: ShownConsent): string {
+function rightsOf({ caller, isCommandLine, proof }: ShownConsent): string {
   const box = (name: string, text: string, isChecked = false) =>
     `<label><input type="checkbox" name="${name}" value="on"${isChecked ? " checked" : ""}> ${text}</label>`;
-  const admin = isCommandLine && caller.platform_admin ? box("platform_admin", "Administer the platform, too") : "";
+  const admin =
+    isCommandLine && proof === null && caller.platform_admin
+      ? box("platform_admin", "Administer the platform, too")
+      : "";
   return `<fieldset><legend>Rights</legend>${box("read_only", "Read only")}
 ${box("approval_mode", "Ask a person before anything irreversible", !isCommandLine)}${admin}</fieldset>
 <fieldset><legend>Ends</legend><label>after <select name="days"><option value="7">7 days</option><option value="30">30 days</option><option value="90" selected>90 days</option></select></label></fieldset>`;

@@ -10,6 +10,7 @@ import {
   commandLine,
   decideDevice,
   findClient,
+  hasProof,
   isSameRedirect,
   issueCode,
   openDevice,
@@ -150,6 +151,8 @@ interface Asking {
   readonly nonceKey: string;
   readonly problem: string | undefined;
   readonly userCode?: string;
+  /** The path of the page, to come back to. */
+  readonly path: string;
 }
 
 const consent = (
@@ -161,12 +164,13 @@ const consent = (
     ...{ problem: undefined, ...asking },
     device: shownName(asking.query["device_name"]),
     nonceKey: authorizeKey(asking.caller, request),
+    path: request.url,
   });
 
 async function askFor(
   page: ConsentPage,
   reply: FastifyReply,
-  { redirect, nonceKey, client, device, ...asking }: Asking,
+  { redirect, nonceKey, client, device, path, ...asking }: Asking,
 ) {
   const reason = whyNotConnect(asking.caller);
   if (reason !== undefined) return send(page, { reply, status: 403, content: wrongContent(reason) });
@@ -174,6 +178,7 @@ async function askFor(
   const content = consentContent({
     ...asking,
     isCommandLine,
+    proof: hasProof(asking.caller) ? null : signInAndReturnTo(path),
     describedBy: client.id.startsWith("https://") ? new URL(client.id).host : null,
     program: isCommandLine ? "berth on ".concat(device || "a computer") : client.name,
     receiver: redirect === null ? null : receiverOf(redirect),
@@ -269,7 +274,7 @@ async function decideCode(
     if (device === undefined) return again();
     const problem = typeof choice === "string" ? choice : undefined;
     const asking = { caller, client: commandLine, device: device.device, redirect: null, problem, userCode: typed };
-    return askFor(page, reply, { ...asking, nonceKey: `${deviceKey(caller)} ${typed}` });
+    return askFor(page, reply, { ...asking, path: request.url, nonceKey: `${deviceKey(caller)} ${typed}` });
   }
   if (!(await decideDevice(platform, caller, typed, choice))) return again();
   return send(page, { reply, status: 200, content: resultContent(choice === null ? "denied" : "allowed") });
@@ -286,8 +291,10 @@ function askToSignIn(_: ConsentPage, { request, reply }: Exchange): FastifyReply
   if (request.method === "GET" && !isAgain)
     return reply.type("text/html; charset=utf-8").send(againPage(`${path}?${[...parts, again].join("&")}`));
   const next = parts.length === 0 ? path : `${path}?${parts.join("&")}`;
-  return reply.redirect(`/sign-in?next=${encodeURIComponent(next)}`, 303);
+  return reply.redirect(signInAndReturnTo(next), 303);
 }
+
+const signInAndReturnTo = (path: string) => `/sign-in?next=${encodeURIComponent(path)}`;
 
 interface Sending {
   readonly reply: FastifyReply;

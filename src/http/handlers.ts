@@ -99,6 +99,7 @@ export {
   disconnect,
   exchangeCode,
   findClient,
+  hasProof,
   isForgotten,
   isRedirect,
   isSameRedirect,

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { scopes } from "../../contract/access.ts";
 import { softAuthenticator } from "../../../test/support/authenticator.ts";
 import { eventually } from "../../../test/support/eventually.ts";
 import { sharedApi, testOrganization, type TestOrganization } from "../../../test/support/test-platform.ts";
@@ -134,4 +135,32 @@ test("a person's session that is not fresh neither invites, changes people nor m
     assert.deepEqual(codeOf(await api.call(method, path, { token, body })), [403, "fresh_sign_in_required"]);
   assert.equal((await api.call("POST", "/v1/invites", { token: org.owner, body: {} })).status, 201);
   assert.equal((await api.call("POST", "/v1/api-tokens", { token: org.owner, body: { name: "ci" } })).status, 201);
+});
+
+test("an administrator's session that is not fresh makes no credentials of others", async () => {
+  const org = await testOrganization(db, "admins");
+  const { id, token } = await person(org, "Root", { role: "owner" });
+  const admin = { platform_admin: true, scopes: [...scopes] };
+  await db.updateTable("api_token").set(admin).where("person_id", "=", id).execute();
+  const ask = (path: string, body?: object) => api.call("POST", path, { token, body });
+  const org2 = { slug: "theirs", name: "Theirs" };
+  const all = () =>
+    Promise.all([
+      ask("/v1/orgs", org2),
+      ask("/v1/orgs/admins/owner-token"),
+      ask(`/v1/platform/people/${id}/link`),
+      ask("/v1/platform/machines"),
+    ]);
+  await db
+    .updateTable("session")
+    .set({ fresh_at: new Date(Date.now() - 11 * 60_000) })
+    .execute();
+  await api.platform.wakeups.send(db, "tokens");
+  await eventually(async () => (await ask("/v1/orgs", {})).status === 403, "the session is stale");
+  for (const answer of await all()) assert.deepEqual(codeOf(answer), [403, "fresh_sign_in_required"], answer.text);
+  await db.updateTable("session").set({ fresh_at: new Date() }).execute();
+  await api.platform.wakeups.send(db, "tokens");
+  await eventually(async () => (await ask("/v1/orgs", {})).status === 400, "the session is fresh");
+  const statuses = (await all()).map(({ status }) => status);
+  assert.deepEqual(statuses, [201, 201, 201, 409]);
 });

@@ -7,6 +7,7 @@ import type { Db, Tx } from "../../store/database.ts";
 import { recordActivity } from "../activity/activity.ts";
 import { voidApprovals } from "../approvals/approvals.ts";
 import { Refused, type Caller, type HandlerPlatform } from "../context.ts";
+import { isRecent } from "../people/people.ts";
 import {
   callerNow,
   expiryWithin,
@@ -88,6 +89,11 @@ export function whyNotConnect(caller: Caller): string | undefined {
   return undefined;
 }
 
+/** Returns whether a person who is signed in proved a moment ago to be there. A token needs no proof. */
+export function hasProof({ session_id, fresh_at }: Pick<Caller, "session_id" | "fresh_at">): boolean {
+  return session_id === null || isRecent(fresh_at);
+}
+
 export async function projectsToChoose(db: Db, caller: Caller): Promise<readonly string[]> {
   return queries.listSlugs(db, caller, limits.projects_of_token);
 }
@@ -115,7 +121,8 @@ async function allow(tx: Tx, { client, device, choice, until, ...consent }: Cons
     });
   const kind = client.id === commandLine.id ? ("cli" as const) : ("mcp" as const);
   const { role, person_id } = caller;
-  const scopes = scopesFor(kind, caller, choice.read_only);
+  const isProven = hasProof(consent.caller);
+  const scopes = scopesFor(kind, { ...caller, isProven }, choice.read_only);
   const rights = rightsWithin(caller, { role, scopes, approval_mode: choice.approval_mode });
   if ("refused" in rights) throw new Refused("forbidden", { error: rights.refused });
   const fail = (code: "invalid_request", more: object) => {
@@ -125,8 +132,8 @@ async function allow(tx: Tx, { client, device, choice, until, ...consent }: Cons
     choice.projects === null ? caller.project_ids : await projectIdsOf({ tx, caller, fail }, choice.projects);
   const name = kind === "cli" ? "berth on ".concat(device || "a computer") : client.name;
   const days = Math.min(Math.max(1, choice.days), mostDays);
-  const platform_admin =
-    kind === "cli" && choice.platform_admin && caller.platform_admin && !choice.read_only && choice.projects === null;
+  const mayAdminister = kind === "cli" && isProven && caller.platform_admin;
+  const platform_admin = mayAdminister && choice.platform_admin && !choice.read_only && choice.projects === null;
   const id = await insertPending(tx, {
     ...{ ...rights, name, org_id, project_ids, person_id, kind, platform_admin },
     ...{ created_by: caller.token_id, created_at: new Date(), expires_at: until },

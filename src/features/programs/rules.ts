@@ -74,15 +74,21 @@ export function receiverOf(redirect: string): { readonly name: string; readonly 
 /** Scopes that make other credentials, or belong to the whole platform: never those of an agent's token. */
 const kept: readonly Scope[] = ["tokens:write", "ssh-keys:write", "orgs:read", "orgs:write", "platform:read"];
 
-/** Returns which of the person's scopes a program gets. */
+/** What changes people and makes credentials, for which a person's session proves that the person is there. */
+const proven: readonly Scope[] = ["tokens:write", "ssh-keys:write"];
+
+/**
+ * Returns which of the person's scopes a program gets. A command line works without later proofs, so it gets those that need one from a person
+ * who has just proved to be there.
+ */
 export function scopesFor(
   kind: "cli" | "mcp",
-  of: { role: Role; scopes: readonly Scope[] },
+  of: { readonly role: Role; readonly scopes: readonly Scope[]; readonly isProven: boolean },
   readOnly: boolean,
 ): Scope[] {
   const own =
     kind === "cli"
-      ? of.scopes
+      ? of.scopes.filter((scope) => of.isProven || !proven.includes(scope))
       : of.scopes.filter((scope) => scopesOf(of.role).includes(scope) && !kept.includes(scope));
   return own.filter((scope) => !readOnly || scope.endsWith(":read"));
 }
