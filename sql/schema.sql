@@ -470,6 +470,8 @@ CREATE TABLE public.build (
     copies_data boolean DEFAULT false NOT NULL,
     token_id text,
     promoted_from text,
+    rehearse_only boolean DEFAULT false NOT NULL,
+    approval_id text,
     CONSTRAINT build_origin_check CHECK ((origin = ANY (ARRAY['push'::text, 'upload'::text, 'follow'::text, 'redeploy'::text]))),
     CONSTRAINT build_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'succeeded'::text, 'failed'::text, 'cancelled'::text, 'superseded'::text])))
 );
@@ -657,6 +659,7 @@ CREATE TABLE public.deployment (
     restored_variables jsonb,
     switching boolean DEFAULT false NOT NULL,
     taking_over boolean DEFAULT false NOT NULL,
+    rehearse_only boolean DEFAULT false NOT NULL,
     CONSTRAINT deployment_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'starting'::text, 'active'::text, 'retired'::text, 'failed'::text, 'superseded'::text]))),
     CONSTRAINT deployment_trigger_check CHECK ((trigger = ANY (ARRAY['push'::text, 'upload'::text, 'follow'::text, 'redeploy'::text, 'rollback'::text, 'variables'::text, 'restart'::text])))
 );
@@ -1726,6 +1729,8 @@ CREATE INDEX build_failed_of_org ON public.build USING btree (org_id, finished_a
 
 CREATE INDEX build_leased ON public.build USING btree (lease_until) WHERE (lease_until IS NOT NULL);
 
+CREATE INDEX build_of_approval ON public.build USING btree (approval_id) WHERE (approval_id IS NOT NULL);
+
 CREATE INDEX build_of_project ON public.build USING btree (org_id, project_id, number DESC);
 
 CREATE UNIQUE INDEX build_one_running ON public.build USING btree (project_id) WHERE (status = 'running'::text);
@@ -2042,6 +2047,9 @@ ALTER TABLE ONLY public.backup
 
 ALTER TABLE ONLY public.backup
     ADD CONSTRAINT backup_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
+
+ALTER TABLE ONLY public.build
+    ADD CONSTRAINT build_approval_id_fkey FOREIGN KEY (approval_id) REFERENCES public.approval(id) ON DELETE SET NULL;
 
 ALTER TABLE ONLY public.build
     ADD CONSTRAINT build_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiError, ConnectionError, type Answer, type Client } from "../contract/client.ts";
-import { buildStates, isDecided, isOfBuild } from "../contract/states.ts";
+import { buildStates, isDecided, isOfBuild, shownStatus } from "../contract/states.ts";
 import { until } from "../kit/until.ts";
 import type { CliContext } from "./context.ts";
 import { CliError } from "./failures.ts";
@@ -54,16 +54,16 @@ export async function readBuildLog(ctx: CliContext, client: Client, reading: Log
 export function failureOf(build: Build): CliError | undefined {
   if (build.status !== "succeeded") return failed(`Build #${build.number}`, build);
   const { deployment } = build;
-  return deployment === null ? undefined : failureOfDeployment(deployment);
+  return deployment === null ? undefined : failureOfDeployment({ ...deployment, rehearse_only: build.rehearse_only });
 }
 
 /** Returns the CLI's failure if the deployment failed or was superseded, else undefined. */
 export function failureOfDeployment(row: Outcome & { readonly number: number }): CliError | undefined {
-  const isBad = row.status === "failed" || row.status === "superseded";
+  const isBad = row.failure !== null || ["failed", "superseded"].includes(shownStatus(row));
   return isBad ? failed(`Deployment #${row.number}`, row) : undefined;
 }
 
-type Outcome = Pick<Build | Deployment, "status" | "failure">;
+type Outcome = Pick<Build | Deployment, "status" | "failure"> & { readonly rehearse_only?: boolean };
 
 function failed(what: string, { status, failure }: Outcome): CliError {
   if (failure === null)

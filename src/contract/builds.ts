@@ -24,6 +24,8 @@ export const build = z.object({
   started_at: timestamp.nullable(),
   finished_at: timestamp.nullable(),
   failure: failure.nullable(),
+  /** Its release command only runs on a copy of the data; nothing of it goes live. */
+  rehearse_only: z.boolean(),
 });
 
 /** A build with the deployment that it was requested for, by a push or a redeploy. */

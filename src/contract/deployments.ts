@@ -39,6 +39,8 @@ export const deployment = z.object({
   retired_at: timestamp.nullable(),
   rolled_back_from: id.nullable(),
   failure: failure.nullable(),
+  /** Its release command only ran on a copy of the data; it ends as `superseded`, and nothing of it goes live. */
+  rehearse_only: z.boolean(),
 });
 
 const compared = deployment.extend({
@@ -97,6 +99,25 @@ export const rows = [
     params: slugParam.extend({ number: z.string().max(100) }),
     result: z.object({ rehearsal: rehearsal.nullable() }),
     summary: "Show what the release command of a deployment did to a copy of the data; null when it was not rehearsed",
+  }),
+  row({
+    ...ofProject,
+    name: "deployments.rehearse",
+    request: "POST /v1/projects/:slug/rehearsals",
+    may: "member deployments:write",
+    /** At most one of both. Without any: the newest commit that went live. */
+    body: z.strictObject({
+      /** A branch of the project's repository. */
+      branch: z.string().min(1).max(255).optional(),
+      /** The number of a deployment, whose commit is built again. */
+      deployment: z.number().int().min(1).max(2_147_483_647).optional(),
+    }),
+    result: z.object({ build_id: id, commit: z.string() }),
+    success: [201],
+    errors: ["nothing_to_deploy", "deploy_in_progress", "storage_full", "forbidden"],
+    activity: "deployment.rehearsal_requested",
+    waits: true,
+    summary: "Build a branch, and run its release command on a copy of the data only; nothing goes live",
   }),
   row({
     ...ofProject,

@@ -85,6 +85,11 @@ export function isDecided({ status }: { readonly status: DeploymentStatus }): bo
   return status === "active" || deploymentStates[status].length === 0;
 }
 
+/** Returns the state of a deployment as people see it. */
+export function shownStatus({ status, rehearse_only }: { readonly status: string; readonly rehearse_only?: boolean }) {
+  return rehearse_only === true && status === "superseded" ? "rehearsed" : status;
+}
+
 /** Triggers of deployments that come from a build, as opposed to deployments of an existing image. */
 export const triggersOfBuilds = ["push", "upload", "follow", "redeploy"] as const;
 

@@ -221,6 +221,8 @@ export interface Tables {
     copies_data: Generated<boolean>;
     token_id: string | null;
     promoted_from: string | null;
+    rehearse_only: Generated<boolean>;
+    approval_id: string | null;
   };
   certificate: {
     id: string;
@@ -386,6 +388,7 @@ export interface Tables {
     restored_variables: Json<unknown> | null;
     switching: Generated<boolean>;
     taking_over: Generated<boolean>;
+    rehearse_only: Generated<boolean>;
   };
   disk_use: {
     project_id: string;

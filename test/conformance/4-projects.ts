@@ -190,6 +190,12 @@ export function projectRows(subject: () => Subject): void {
     const path = `/v1/projects/shop/deployments/${between.to.number}/rehearsal`;
     const { body: rehearsed } = await subject().expect(200, "GET", path);
     assert.deepEqual(Object.keys(rehearsed), ["rehearsal"]);
+    const { body: asked } = await subject().expect(201, "POST", "/v1/projects/shop/rehearsals", { body: {} });
+    await eventually("the rehearsal has ended", async () => {
+      const { body: list } = await subject().expect(200, "GET", "/v1/projects/shop/deployments");
+      const found = (list.deployments as Json[]).find(({ build_id }) => build_id === asked.build_id);
+      return found?.["status"] === "superseded" && found["rehearse_only"] === true;
+    });
   });
 
   it("PUT scale is for platform admins only; the set number of replicas runs", async () => {

@@ -3,12 +3,15 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import pg from "pg";
+import type { Result } from "../../src/contract/routes.ts";
 import type { Rehearsal } from "../../src/contract/rehearsal.ts";
 import { run, systemPath } from "../../src/kit/exec.ts";
 import { eventually } from "../support/eventually.ts";
 import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
 
 // Drawn with other journey files: it starts a whole platform, which takes too long for every run.
+
+type Deployment = Result<"deployments.list">["deployments"][number];
 
 let platform: TestPlatform;
 let app: TestApp;
@@ -147,6 +150,34 @@ test("when a lock is not free on the data, the command is tried again", async ()
   assert.match(pushed.stderr, /55P03 canceling statement due to lock timeout/);
   await freed;
   await holder.end();
+});
+
+test("a branch is rehearsed on request, and nothing of it goes live", async () => {
+  await app.git("checkout", "-b", "drops");
+  await app.commit({ ...sqlOf("drop table plan"), "server.js": "process.exit(1)" });
+  const stored = await app.push("drops");
+  assert.equal(stored.exitCode, 0, stored.stderr);
+  await app.git("checkout", "main");
+  const asked = await platform.call<{ build_id: string }>("POST", `${at}/rehearsals`, { branch: "drops" });
+  assert.equal(asked.status, 201);
+  const rehearsed = await eventually(async () => {
+    const { body } = await platform.call<{ deployments: Deployment[] }>("GET", `${at}/deployments`);
+    return body.deployments.find(
+      ({ build_id, status }) => build_id === asked.body.build_id && !["pending", "starting"].includes(status),
+    );
+  }, "the rehearsal has ended");
+  assert.deepEqual([rehearsed.status, rehearsed.rehearse_only, rehearsed.failure], ["superseded", true, null]);
+  const { status, report } = await rehearsal();
+  assert.equal(status, "passed");
+  assert.deepEqual(
+    report?.tables.map(({ table, change: what }) => [table, what]),
+    [["public.plan", "dropped"]],
+  );
+  assert.deepEqual(await query("select count(*)::int from plan"), [{ count: 0 }]);
+  assert.equal((await platform.visit("shop")).body, "here");
+  const refused = await platform.call<{ code: string }>("POST", `${at}/rehearsals`, { branch: "nope" });
+  assert.deepEqual([refused.status, refused.body.code], [409, "nothing_to_deploy"]);
+  await assertCleared();
 });
 
 test("killed while the copy is used, nothing of it is left, and the next push works", async () => {

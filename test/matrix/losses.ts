@@ -29,6 +29,7 @@ export const losses: Readonly<Record<string, Loss>> = {
   "previews.unpin": "asks",
   "previews.promote": "asks",
   "deployments.create": deploys,
+  "deployments.rehearse": { adds: "a rehearsal on a copy of the data, of which nothing goes live" },
   "deployments.rollback": { brings_back: "a rollback to the deployment that was live" },
   "deployments.scale": operates,
   "processes.set": operates,

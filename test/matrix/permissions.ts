@@ -110,6 +110,14 @@ export const permissions: Readonly<Record<string, Permission>> = {
     path: inProject("/deployments/1000/rehearsal"),
     allowed: 404,
   },
+  "deployments.rehearse": {
+    ...ofProject,
+    scope: "deployments:write",
+    method: "POST",
+    path: inProject("/rehearsals"),
+    body: () => ({}),
+    allowed: 409,
+  },
   "deployments.create": {
     ...ofProject,
     scope: "deployments:write",

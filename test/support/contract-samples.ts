@@ -65,6 +65,7 @@ export function sampleBuild(more: Partial<Build> = {}): Build {
     image_ref: "sha256:1",
     ...times,
     failure: null,
+    rehearse_only: false,
     deployment: null,
     ...more,
   };
@@ -73,7 +74,13 @@ export function sampleBuild(more: Partial<Build> = {}): Build {
 /** The active deployment of that build. */
 export function sampleDeployment(more: Partial<Deployment> = {}): Deployment {
   const times = { created_at: at, activated_at: at, retired_at: null };
-  const origin = { build_id: "bld_1", commit: hash, image_ref: "sha256:1", rolled_back_from: null };
+  const origin = {
+    build_id: "bld_1",
+    commit: hash,
+    image_ref: "sha256:1",
+    rolled_back_from: null,
+    rehearse_only: false,
+  };
   return { id: "dep_1", number: 1, status: "active", trigger: "redeploy", ...origin, ...times, failure: null, ...more };
 }
 

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import type { Answer, Client } from "../../contract/client.ts";
+import { shownStatus } from "../../contract/states.ts";
 import { rehearsalLines } from "../../contract/rehearsal.ts";
 import { bytesText } from "../../kit/bytes-text.ts";
 import { addCommand, addGroup } from "../command-tree.ts";
@@ -16,13 +17,39 @@ import { duration, oneLine, relativeTime } from "../render/text.ts";
 import { archiveOf, sourceFiles } from "../source-files.ts";
 import { listCommand } from "../row-commands.ts";
 
-/** Adds `berth deployments`, `deploy`, `rollback`, `compare` and `rehearsal`. */
+/** Adds `berth deployments`, `deploy`, `rollback`, `compare`, `rehearsal` and `rehearse`. */
 export function addDeployments(program: Command, ctx: CliContext): void {
   addList(addGroup(program, "deployments", "List deployments"), ctx);
   addDeploy(program, ctx);
   addRollback(program, ctx);
   addCompare(program, ctx);
   addRehearsal(program, ctx);
+  addRehearse(program, ctx);
+}
+
+interface RehearseOptions {
+  readonly ref?: string;
+  readonly deployment?: string;
+}
+
+function addRehearse(program: Command, ctx: CliContext): void {
+  addCommand(program, {
+    usage: "rehearse",
+    summary: "Build a branch and run its release command on a copy of the data; nothing goes live",
+    examples: ["berth rehearse --ref feature/search", "berth rehearse --deployment 12 -p demo --json"],
+  })
+    .option("--ref <branch>", "a pushed branch; without it, the newest commit that went live")
+    .option("--deployment <number>", "the commit of this deployment")
+    .action(async ({ ref: branch, deployment: given }: RehearseOptions) => {
+      const slug = await currentProject(ctx);
+      const client = await ctx.client();
+      const body = { branch, ...(given !== undefined && { deployment: deploymentNumber(given) }) };
+      const { build_id: buildId } = await client.call("deployments.rehearse", { params: { slug }, body });
+      ctx.goesOn = `The rehearsal goes on. Watch it with \`berth builds log ${buildId} -f\`, or end it with \`berth cancel ${buildId}\`.`;
+      const { number } = await followToTheEnd(ctx, client, { slug, buildId });
+      const document = await client.call("deployments.rehearsal", { params: { slug, number: String(number) } });
+      ctx.output.result(document, (paint) => rehearsalText(document.rehearsal, paint));
+    });
 }
 
 function addRehearsal(program: Command, ctx: CliContext): void {
@@ -59,9 +86,9 @@ function addList(deployments: Command, ctx: CliContext): void {
     items: (answer) => answer.deployments,
     columns: {
       NUMBER: (row) => `#${row.number}`,
-      STATUS: (row, paint) => paintStatus(paint, row.status),
+      STATUS: (row, paint) => paintStatus(paint, shownStatus(row)),
       COMMIT: (row) => row.commit.slice(0, 8),
-      BY: (row) => row.trigger,
+      BY: (row) => (row.rehearse_only ? "rehearsal" : row.trigger),
       CREATED: (row) => relativeTime(row.created_at),
       SERVED: (row) => (row.activated_at === null ? "" : duration(row.activated_at, row.retired_at)),
       NOTE: (row, _paint, all) => noteOf(row, all),

@@ -24,6 +24,7 @@ const tones: Record<string, readonly [Tone, string]> = {
   retired: ["off", "Retired"],
   failed: ["bad", "Failed"],
   superseded: ["off", "Superseded"],
+  rehearsed: ["off", "Rehearsed"],
   queued: ["busy", "Queued"],
   running: ["busy", "Running"],
   succeeded: ["ok", "Succeeded"],

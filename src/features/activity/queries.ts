@@ -75,7 +75,7 @@ const sources: readonly Source[] = [
     kind: "build",
     table: "build",
     time: "finished_at",
-    condition: sql`s.status = 'failed' and s.finished_at is not null`,
+    condition: sql`s.status = 'failed' and s.finished_at is not null and not s.rehearse_only`,
     columns: sql`'build.failed' as action, s.id as target,
       jsonb_strip_nulls(jsonb_build_object('number', s.number, 'commit', s.commit, 'stage', s.failure->>'stage', 'code', s.failure->>'code',
         'reason', s.failure->>'summary')) as detail,

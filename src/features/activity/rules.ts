@@ -127,6 +127,7 @@ function branchAndVariables({ branch, changed_variables: changed }: EntryRow["de
 const sentences: Readonly<Record<string, (row: Telling) => string>> = {
   "deployment.activated": (row) => `${deploymentName(row)} went live`,
   "deployment.failed": (row) => `${deploymentName(row)} failed${because(row)}`,
+  "deployment.rehearsal_requested": (row) => `Rehearsal of ${short(row.detail["commit"])} requested${buildOf(row)}`,
   "deployment.requested": (row) => `Redeploy of ${short(row.detail["commit"])} requested${buildOf(row)}`,
   "deployment.rollback_requested": ({ detail }) =>
     `Rollback${detail["to"] === undefined ? "" : ` from #${word(detail["from"])} to #${word(detail["to"])}`} requested; it is deployment ${word(detail["number"])}${branchAndVariables(detail)}`,

@@ -37,7 +37,7 @@ export async function newestSource(db: Db | Tx, orgId: string, projectId: string
     .selectFrom("build")
     .select(["id", "commit", "branch", "message", "author"])
     .where(({ and }) => and({ org_id: orgId, project_id: projectId }))
-    .where("status", "=", "succeeded");
+    .where(({ and }) => and({ status: "succeeded", rehearse_only: false }));
   query =
     commit === undefined
       ? query.where((of) =>

@@ -22,6 +22,10 @@ export interface NewBuild extends Columns<
   readonly runtime?: string | null;
   /** The build of a preview whose image the project gets. */
   readonly promoted_from?: string | null;
+  /** Its release command only runs on a copy of the data. Only a build of origin `push` may be so. */
+  readonly rehearse_only?: boolean;
+  /** The request for an approval that it is rehearsed for. */
+  readonly approval_id?: string | null;
 }
 
 export async function supersedeQueued(tx: Tx, orgId: string, projectId: string): Promise<void> {
@@ -67,10 +71,10 @@ export function takeQueued(db: Db, owner: string, inProgress: InProgress): Promi
     due: sql`o.suspended_at is null and q.status = 'queued'
       and not exists (select 1 from build r where r.project_id = q.project_id and r.status = 'running')
       and not exists (select 1 from image_pruning i where i.project_id = q.project_id and i.lease_until > now())`,
-    free: sql`(q.origin <> 'push' or q.lease_until > now())`,
+    free: sql`(q.origin <> 'push' or q.rehearse_only or q.lease_until > now())`,
     set: sql`, status = 'running', started_at = now()`,
     from: sql`join project p on p.id = q.project_id`,
-    returning: sql`t.id, t.org_id, t.project_id, t.number, t.origin, t.commit, t.old_commit, t.branch, t.fence, t.promoted_from, p.number as project_number, p.slug,
+    returning: sql`t.id, t.org_id, t.project_id, t.number, t.origin, t.commit, t.old_commit, t.branch, t.fence, t.promoted_from, t.rehearse_only, p.number as project_number, p.slug,
       p.hostname, p.sealed_cron_secret, p.deleted_at, p.root, p.port, p.health_path,
       coalesce(t.runtime, ${runtimeOf("p.preview_of")}, ${runtimeOf("p.id")}) as runtime`,
   });
@@ -84,7 +88,7 @@ function runtimeOf(column: string) {
 export interface TakenBuild
   extends
     Columns<"build", "id" | "org_id" | "project_id" | "number" | "origin" | "commit" | "old_commit" | "branch">,
-    Columns<"build", "fence" | "promoted_from">,
+    Columns<"build", "fence" | "promoted_from" | "rehearse_only">,
     Columns<"project", "hostname" | "sealed_cron_secret" | "slug" | "deleted_at" | "root" | "port">,
     Columns<"project", "health_path"> {
   readonly project_number: number;

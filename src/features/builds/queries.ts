@@ -17,6 +17,7 @@ const shown = [
   "build.started_at",
   "build.finished_at",
   "build.failure",
+  "build.rehearse_only",
 ] as const;
 
 /** Returns the newest builds of a project, or the newest before the cursor; one more than a page shows. */

@@ -4,7 +4,7 @@ import type { Wakeups } from "../../store/wakeups.ts";
 import { lockProject } from "../projects/projects.ts";
 import { insertBuild, supersedeQueued, type NewBuild } from "./lifecycle-queries.ts";
 
-/** Queues a build, which supersedes the project's earlier queued builds. */
+/** Queues a build, which supersedes the project's earlier queued builds unless nothing of it goes live. */
 export async function requestBuild(
   tx: Tx,
   wakeups: Wakeups,
@@ -12,7 +12,7 @@ export async function requestBuild(
 ): Promise<{ id: string; number: number }> {
   const id = wanted.id ?? newId("bld");
   await lockProject(tx, wanted);
-  await supersedeQueued(tx, wanted.org_id, wanted.project_id);
+  if (wanted.rehearse_only !== true) await supersedeQueued(tx, wanted.org_id, wanted.project_id);
   const number = await insertBuild(tx, { ...wanted, id });
   await wakeups.send(tx, "builds", id);
   return { id, number };

@@ -57,7 +57,8 @@ async function selectCompared(db: Db | Tx, { org_id, project_id, number, servedB
     .select(shown.map((name) => `d.${name}` as const))
     .select(["d.port", "d.health_path", "d.sealed_variables", "b.message"])
     .where("d.org_id", "=", org_id)
-    .where("d.project_id", "=", project_id);
+    .where("d.project_id", "=", project_id)
+    .$if(number === undefined, (all) => all.where("d.rehearse_only", "=", false));
   if (number !== undefined) query = query.where("d.number", "=", number);
   else if (servedBefore !== undefined)
     query = query.where("d.number", "<", servedBefore).where("d.activated_at", "is not", null);

@@ -31,7 +31,7 @@ test("of two pushes from the same commit only the first goes live; a push or upl
   };
   /** Deploys a build, at once with success; returns the outcome. */
   const deploy = async (built: Awaited<ReturnType<typeof build>>, trigger: "push" | "upload" | "redeploy" = "push") => {
-    const source = { ...owner, ...built, image, trigger, branch: "main", owner: null };
+    const source = { ...owner, ...built, image, trigger, branch: "main", owner: null, rehearse_only: false };
     const made = await db.transaction().execute((tx) => deployBuild(api.platform, tx, source));
     if (made.outcome !== "made") return made.outcome;
     const ofProject = db.updateTable("deployment").where("project_id", "=", owner.project_id);

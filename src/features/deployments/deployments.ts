@@ -20,7 +20,7 @@ import {
   lockStarting,
   numberOf,
   setActive,
-  setFailed,
+  setEnded,
   setReplicas,
   setSwitching,
   setTakingOver,
@@ -86,6 +86,7 @@ interface BuiltSource extends Source {
   readonly settings?: { readonly port?: number | undefined; readonly health_path?: string | undefined };
   /** The control plane on which a push waits, if any. */
   readonly owner: string | null;
+  readonly rehearse_only: boolean;
 }
 
 /** Deploys a build's image with the current settings and variables. */
@@ -109,6 +110,7 @@ export async function deployBuild(
     rolled_back_from: null,
     restored_from: null,
     lease_owner: source.owner,
+    rehearse_only: source.rehearse_only,
   });
 }
 
@@ -117,7 +119,7 @@ export async function deployBuild(
  * moves the branch only for the first, so the second must not go live: the branch would never point at it.
  */
 async function hasMoved(tx: Tx, source: BuiltSource): Promise<boolean> {
-  if (source.trigger === "redeploy") return false;
+  if (source.trigger === "redeploy" || source.rehearse_only) return false;
   const deployed = await deployedCommit(tx, source.org_id, source.project_id, source.branch);
   if (deployed === undefined || [source.old_commit, source.parent].includes(deployed.commit)) return false;
   // A push that changes no watched path moves the branch without a deployment, so only deployments that went live meanwhile count.
@@ -251,10 +253,15 @@ export async function failDeployment(
   return db.transaction().execute(async (tx) => {
     // Lock in the same order as `activate`, so that the two cannot deadlock.
     await lockProjectStatus(tx, deployment.org_id, deployment.project_id);
-    if (!(await setFailed(tx, lease, failure))) return false;
+    if (!(await setEnded(tx, lease, failure))) return false;
     if (deployment.trigger === "variables" && isOwnFault(failure)) await settleVariables(tx, deployment);
     return true;
   });
+}
+
+/** Ends a deployment whose release command was only rehearsed. */
+export async function endRehearsed(db: Db, lease: Lease): Promise<void> {
+  await db.transaction().execute((tx) => setEnded(tx, lease, null));
 }
 
 /** Decrypts the variables that a deployment was created with. */

@@ -9,13 +9,14 @@ import {
   requireMayDeploy,
   requireUpload,
 } from "../builds/builds.ts";
+import { isBranchName } from "../previews/previews.ts";
 import type { Context, Handlers, RefusalText } from "../context.ts";
 import { requireRoomForBuild } from "../disk/disk.ts";
 import { rehearsalOf } from "../rehearsals/rehearsals.ts";
 import { privateHostProblem } from "../registries/registries.ts";
 import { compareDeployments } from "./compare.ts";
 import { deploymentOutcome, rollBack, scaleProject } from "./deployments.ts";
-import { comingDeployment, deployedCommit, getDeployment, listDeployments } from "./queries.ts";
+import { comingDeployment, deployedCommit, getDeployment, listDeployments, selectNumbered } from "./queries.ts";
 
 export const deployments: Handlers<"deployments"> = {
   async list(ctx, { query }) {
@@ -32,6 +33,20 @@ export const deployments: Handlers<"deployments"> = {
     const number = Number(params.number);
     const found = Number.isSafeInteger(number) ? await rehearsalOf(ctx.tx, { ...ctx.project.key, number }) : undefined;
     return found === undefined ? ctx.fail("not_found") : { rehearsal: found };
+  },
+
+  async rehearse(ctx, { body }) {
+    requireMayDeploy(ctx);
+    await requireRoomForBuild(ctx);
+    const { commit, branch, message, author } = await rehearsedSource(ctx, body);
+    if (await comingDeployment(ctx.tx, ctx.project.org_id, ctx.project.id)) return ctx.fail("deploy_in_progress");
+    const { token_id, token_name: requested_by } = ctx.caller;
+    const build = await requestBuild(ctx.tx, ctx.platform.wakeups, {
+      ...{ ...ctx.project.key, origin: "push", rehearse_only: true, commit, branch, message, author },
+      ...{ old_commit: null, lease_owner: null, requested_by, token_id },
+    });
+    ctx.note({ target: build.id, detail: { commit } });
+    return { outcome: async () => ({ build_id: build.id, commit }) };
   },
 
   async create(ctx, { body }) {
@@ -87,6 +102,35 @@ export const deployments: Handlers<"deployments"> = {
 
   scale: (ctx, { body }) => scaleProject(ctx, body.replicas),
 };
+
+/** Returns what to rehearse: the head of a branch, what was deployed under a number, or the newest commit that went live. */
+async function rehearsedSource(
+  { tx, project, platform, fail }: Context<"deployments.rehearse">,
+  { branch, deployment }: { readonly branch?: string | undefined; readonly deployment?: number | undefined },
+) {
+  const { org_id, project_id } = project.key;
+  if (branch !== undefined && deployment !== undefined)
+    return fail("invalid_request", { error: "Give either `branch` or `deployment`." });
+  if (branch !== undefined) {
+    const { repositories } = platform.ports;
+    const known = isBranchName(branch) && (await repositories.exists(project_id));
+    const commit = known ? await repositories.resolve(project_id, `refs/heads/${branch}`) : null;
+    const hint = "Push it first: without a preview of its own, a branch is only stored.";
+    return commit === null
+      ? fail("nothing_to_deploy", { error: `The repository has no branch ${branch}.`, hint })
+      : { commit, branch, message: `Rehearse ${branch}`, author: null };
+  }
+  const commit =
+    deployment === undefined
+      ? undefined
+      : (await selectNumbered(tx, { org_id, project_id, number: deployment }))?.commit;
+  if (deployment !== undefined && commit === undefined)
+    return fail("nothing_to_deploy", {
+      error: `There is no deployment ${deployment}.`,
+      hint: "The list of deployments has their numbers.",
+    });
+  return (await newestSource(tx, org_id, project_id, commit)) ?? fail("nothing_to_deploy");
+}
 
 const textOfNoPair = {
   error: "One of the two deployments does not exist.",

@@ -22,6 +22,7 @@ export const shown = [
   "retired_at",
   "rolled_back_from",
   "failure",
+  "rehearse_only",
 ] as const;
 
 /** Returns the newest deployments of a project, or the newest before the cursor; one more than a page shows. */
@@ -39,6 +40,15 @@ export async function listDeployments(db: Db | Tx, orgId: string, projectId: str
 
 export async function getDeployment(db: Db | Tx, orgId: string, id: string) {
   return db.selectFrom("deployment").select(shown).where("org_id", "=", orgId).where("id", "=", id).executeTakeFirst();
+}
+
+export async function selectNumbered(db: Db | Tx, key: ProjectKey & { readonly number: number }) {
+  const { org_id, project_id, number } = key;
+  return db
+    .selectFrom("deployment")
+    .select(shown)
+    .where(({ and }) => and({ org_id, project_id, number }))
+    .executeTakeFirst();
 }
 
 /** Whether a project may be served, with its settings or the reason against it. */
@@ -84,6 +94,7 @@ export interface DeploymentRow
     Columns<"deployment", "id" | "trigger" | "build_id" | "commit" | "port" | "health_path" | "sealed_variables">,
     Columns<"deployment", "rolled_back_from" | "restored_from" | "lease_owner"> {
   readonly image: Image;
+  readonly rehearse_only?: boolean;
 }
 
 export async function insertDeployment(tx: Tx, row: DeploymentRow): Promise<number> {
@@ -110,6 +121,8 @@ export interface TakenDeployment extends WorkloadSource {
   readonly build_id: string;
   readonly branch: string;
   readonly old_commit: string | null;
+  /** Its release command runs on a copy of the data, and nowhere else. */
+  readonly rehearse_only: boolean;
   /** Copies of the data are completed before the release command. */
   readonly copies_data: boolean;
   /** What the commit's berth.json says about the release: its cron jobs, and whether to rehearse. */
@@ -139,16 +152,24 @@ export function takeDeployment(db: Db, owner: string, inProgress: InProgress): P
     set: sql`, status = 'starting'`,
     from: sql`join project p on p.id = q.project_id join organization o on o.id = q.org_id join build b on b.id = q.build_id`,
     returning: sql`t.id, t.org_id, t.project_id, p.number as project_number, p.slug, p.hostname, p.maintenance_since is not null as in_maintenance, t.number, t.status, t.trigger,
-      t.build_id, t.commit, b.branch, b.old_commit, b.settings, b.copies_data, t.image, t.port, t.health_path, p.start_seconds, t.sealed_variables, p.sealed_cron_secret, t.fence,
+      t.build_id, t.commit, t.rehearse_only, b.branch, b.old_commit, b.settings, b.copies_data, t.image, t.port, t.health_path, p.start_seconds, t.sealed_variables, p.sealed_cron_secret, t.fence,
       (q.status = 'starting' or q.lease_owner <> ${owner}) is true as abandoned, p.preview_of, p.deleted_at, o.suspended_at`,
   });
 }
 
-/** Fails a deployment in progress; returns false when the lease was lost. */
-export async function setFailed(tx: Tx, lease: Lease, failure: Failure): Promise<boolean> {
+/**
+ * Ends a deployment in progress that does not go live; returns false when the lease was lost. One that was only rehearsed has not failed,
+ * whatever was found.
+ */
+export async function setEnded(tx: Tx, lease: Lease, failure: Failure | null): Promise<boolean> {
   const done = await tx
     .updateTable("deployment")
-    .set({ status: "failed", failure: JSON.stringify(failure), finished_at: sql`now()`, lease_until: null })
+    .set({
+      status: sql`case when rehearse_only then 'superseded' else 'failed' end`,
+      failure: failure === null ? null : JSON.stringify(failure),
+      finished_at: sql`now()`,
+      lease_until: null,
+    })
     .where(holds(lease))
     .where("status", "=", "starting")
     .executeTakeFirst();

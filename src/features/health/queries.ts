@@ -84,9 +84,9 @@ export async function selectHealthFacts(
       from (select r.process, r.restarts, r.exited_at, r.state = 'running' and r.ready_attempt = r.attempt and r.ordinal < t.replicas as up from replica r
         join deployment_process t on t.deployment_id = r.deployment_id and t.process = r.process where r.deployment_id = a.id) i) r on true
     left join lateral (select id, number, status, created_at, failure->>'code' as code
-      from build where project_id = p.id and org_id = p.org_id order by number desc limit 1) b on true
+      from build where project_id = p.id and org_id = p.org_id and not rehearse_only order by number desc limit 1) b on true
     left join lateral (select id, number, status, created_at, failure->>'code' as code
-      from deployment where project_id = p.id and org_id = p.org_id order by number desc limit 1) l on true
+      from deployment where project_id = p.id and org_id = p.org_id and not rehearse_only order by number desc limit 1) l on true
     left join lateral (select jsonb_agg(jsonb_build_object('deployment', d.number, 'activated_at', d.activated_at, 'crashes', (c.detail->>'crashes')::integer,
         'since', c.detail->>'since', 'at', c.created_at, 'exit_code', (c.detail->>'exit_code')::integer,
         'out_of_memory', c.action = 'replica.out_of_memory') order by d.number desc) as groups

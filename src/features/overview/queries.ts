@@ -98,9 +98,9 @@ export async function selectOverview(
       where a.project_id = p.id and a.status = 'active') a on true
     left join lateral (select l.*, coalesce(l.finished_at, l.created_at) as at, b.branch, split_part(b.message, E'\\n', 1) as message
       from deployment l join build b on b.id = l.build_id
-      where l.org_id = p.org_id and l.project_id = p.id order by l.number desc limit 1) l on true
+      where l.org_id = p.org_id and l.project_id = p.id and not l.rehearse_only order by l.number desc limit 1) l on true
     left join lateral (select b.status from build b
-      where b.org_id = p.org_id and b.project_id = p.id order by b.number desc limit 1) b on true
+      where b.org_id = p.org_id and b.project_id = p.id and not b.rehearse_only order by b.number desc limit 1) b on true
     left join lateral (select k.id, k.status, coalesce(k.finished_at, k.created_at) as at from backup k
       where k.org_id = p.org_id and k.project_id = p.id and k.expired_at is null order by k.id desc limit 1) k on true
     left join project_database db on db.project_id = p.id

@@ -5,6 +5,7 @@ import { requireRoomForBuild } from "../disk/disk.ts";
 import { shownEnd } from "../projects/projects.ts";
 import { copyToPreview, openPreview, pinPreview, removePreview, type Previewing } from "./previews.ts";
 import * as queries from "./queries.ts";
+import { isBranchName } from "./rules.ts";
 
 export const previews: Handlers<"previews"> = {
   async list(ctx) {
@@ -95,9 +96,6 @@ async function pin(ctx: Context<"previews.pin"> | Context<"previews.unpin">, nam
   ctx.note({ target: found.branch });
   return present(ctx, await previewOf(ctx, found.slug));
 }
-
-/** As git's: nothing that a ref name must not hold. */
-const isBranchName = (name: string) => /^[^\s~^:?*[\\\p{Cc}]+$/u.test(name) && !/\.\.|@\{|^[-/]|\/$/.test(name);
 
 async function build(
   ctx: Context<"previews.create">,

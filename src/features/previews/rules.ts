@@ -30,6 +30,10 @@ export function slugsFor(branch: string, slug: string): readonly string[] {
   return plain !== "" && plain.length <= room ? [plain + end, hashed] : [hashed];
 }
 
+/** As git's: nothing that a ref name must not hold. */
+export const isBranchName = (name: string): boolean =>
+  /^[^\s~^:?*[\\\p{Cc}]+$/u.test(name) && !/\.\.|@\{|^[-/]|\/$/.test(name);
+
 /** Returns whether one of the patterns matches a branch. `*` stands for any text, slashes included. */
 export function hasPreviews(patterns: readonly string[] | null, branch: string): boolean {
   // No branch has a colon in its name, so it hides the slashes, at which `*` would end.

@@ -179,6 +179,7 @@ async function succeed(built: Built, image: Image, settings: DeploymentSettings)
     settings,
     trigger: origin,
     owner,
+    rehearse_only: build.rehearse_only,
   };
   for (let waiting = false; !signal.aborted; waiting = true) {
     const made = await platform.db.transaction().execute(async (tx) => {

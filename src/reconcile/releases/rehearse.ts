@@ -38,7 +38,8 @@ const mostLines = 200;
  * Runs the release command on a copy of the data before it runs on the data itself. Resolves with the failure of a deployment that must not
  * go on; otherwise with whether the command passed. A rehearsal that could not be held is recorded as skipped.
  */
-export async function rehearse(release: Release, command: string): Promise<Failure | "passed" | "skipped"> {
+export async function rehearse(release: Release, command: string | null): Promise<Failure | "passed" | "skipped"> {
+  if (command === null) return skip(release, { reason: "There is no release command." });
   const planned = await planFor(release);
   if ("reason" in planned) return skip(release, planned);
   const { platform, deployment, lease, log } = release;
@@ -68,14 +69,15 @@ interface Obstacle {
 }
 
 async function planFor({ platform, deployment }: Release): Promise<Plan | Obstacle> {
-  const { copies_data, settings, org_id, project_id } = deployment;
-  // An agent does not choose what a human sees.
-  const mode = copies_data && settings?.rehearse === "never" ? "auto" : (settings?.rehearse ?? "auto");
+  const { copies_data, rehearse_only, settings, org_id, project_id } = deployment;
+  // An agent does not choose what a human sees, and who asks for a rehearsal wants one.
+  const isAsked = copies_data || rehearse_only;
+  const mode = isAsked && settings?.rehearse === "never" ? "auto" : (settings?.rehearse ?? "auto");
   const row = await databaseOfDeployment(platform.db, deployment);
   if (!row?.engine_version) return { reason: "The project has no database.", isQuiet: true };
   if (deployment.preview_of !== null) return { reason: "A preview's data is its own.", isQuiet: true };
   if (mode === "never") return { reason: "berth.json says `rehearse: never`." };
-  if (!copies_data && (await activeOf(platform.db, org_id, project_id)) === undefined)
+  if (!isAsked && (await activeOf(platform.db, org_id, project_id)) === undefined)
     return { reason: "Nothing of this project is live yet.", isQuiet: true };
   const { postgresHost, dataDisk } = platform.ports;
   const history = postgresHost.history(row.id);
@@ -94,7 +96,7 @@ async function planFor({ platform, deployment }: Release): Promise<Plan | Obstac
 async function skip({ platform, deployment, log }: Release, { reason, isQuiet }: Obstacle): Promise<"skipped"> {
   await beginRehearsal(platform.db, deployment, null);
   await endRehearsal(platform.db, deployment, { status: "skipped", reason, report: null });
-  if (isQuiet !== true) log.detail(`Not rehearsed: ${reason}`);
+  if (isQuiet !== true || deployment.rehearse_only) log.detail(`Not rehearsed: ${reason}`);
   return "skipped";
 }
 
@@ -199,6 +201,7 @@ async function concluded(release: Release, outcome: Outcome): Promise<Failure | 
       `Refused: the release command failed on a copy of the data (${reason}) Production was not touched.`,
     );
   log.detail(`Passed on the copy in ${(report?.seconds ?? 0).toFixed(1)} s`);
-  const needsHuman = deployment.copies_data && report !== null ? await askForLosses(release, report) : undefined;
+  const goesOn = deployment.copies_data && !deployment.rehearse_only;
+  const needsHuman = goesOn && report !== null ? await askForLosses(release, report) : undefined;
   return needsHuman ?? "passed";
 }

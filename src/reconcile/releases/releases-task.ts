@@ -5,6 +5,7 @@ import { databaseOfDeployment, specOf } from "../../features/database/database.t
 import {
   activate,
   activeOf,
+  endRehearsed,
   endSwitch,
   failDeployment,
   hasTokenEnded,
@@ -29,6 +30,7 @@ import type { Platform } from "../platform.ts";
 import { isBranchFree, moveBranch } from "../repositories/move-branch.ts";
 import { redactorOf, workloadOf } from "../workload.ts";
 import { clearAbandoned } from "./clear-rehearsals.ts";
+import { rehearse } from "./rehearse.ts";
 import { explainFailure } from "./explain-failure.ts";
 import { branchMoved, edgeUnavailable, imageMissing, notServed, releaseFailure } from "./release-failures.ts";
 import { runReleaseCommand } from "./run-release-command.ts";
@@ -82,6 +84,7 @@ async function perform(taken: Taken, signal: AbortSignal): Promise<void> {
   const log = createBuildLog(platform, readAlong(deployment), redactorOf(workload));
   const processes = await processesOf(platform.db, deployment.id);
   const release: Release = { ...taken, workload, processes, log, signal };
+  if (deployment.rehearse_only) return rehearseOnly(release);
   await (await databaseSwitch(taken))?.prepare();
   const failure =
     (await awaitRuntime(platform, deployment.image.runtime, release)) ??
@@ -92,6 +95,23 @@ async function perform(taken: Taken, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return giveUp(taken, interrupted);
   const told = await explain(release, failure);
   await close(taken, { ...told, log_tail: log.tail() });
+}
+
+/** Runs the release command on a copy of the data, and nothing else. */
+async function rehearseOnly(release: Release): Promise<void> {
+  const { platform, deployment, lease, log, signal } = release;
+  const { image, project_id, build_id, id } = deployment;
+  const outcome =
+    (await awaitRuntime(platform, image.runtime, release)) ?? (await rehearse(release, image.release_command));
+  if (signal.aborted) return giveUp(release, interrupted);
+  if (typeof outcome === "string") {
+    log.step("Nothing of it goes live: only its release command was rehearsed");
+    await log.flush();
+    await endRehearsed(platform.db, lease);
+    await platform.wakeups.send(platform.db, "outcomes", id);
+  } else await close(release, { ...(await explain(release, outcome)), log_tail: log.tail() });
+  // The image of a preview came with its commit.
+  await platform.ports.repositories.unpin(project_id, build_id);
 }
 
 /**

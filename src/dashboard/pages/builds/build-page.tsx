@@ -2,6 +2,7 @@ import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { Ban, ExternalLink, Rocket, RotateCcw } from "lucide-react";
 import { useMemo, useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
+import { shownStatus } from "../../../contract/states.ts";
 import { useAction, useCall } from "../../data/api.ts";
 import { duration, firstLine, shortCommit } from "../../data/format.ts";
 import { useProject, useSlug } from "../../data/project.ts";
@@ -109,8 +110,10 @@ function Author({ build: { author, requested_by: by } }: { readonly build: Build
 }
 
 /** Returns the state of the whole push: the deployment's once the build has led to one. */
-function stateOf({ status, deployment }: Build): string {
-  return status === "succeeded" && deployment !== null ? deployment.status : status;
+function stateOf({ status, deployment, rehearse_only }: Build): string {
+  return status === "succeeded" && deployment !== null
+    ? shownStatus({ status: deployment.status, rehearse_only })
+    : status;
 }
 
 function Took({ build, isRunning }: { readonly build: Build; readonly isRunning: boolean }) {

@@ -2,7 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { GitCompareArrows, RotateCcw, Rocket } from "lucide-react";
 import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
-import { isOfBuild } from "../../../contract/states.ts";
+import { isOfBuild, shownStatus } from "../../../contract/states.ts";
 import { useAction } from "../../data/api.ts";
 import { duration, firstLine, shortCommit } from "../../data/format.ts";
 import { useProject, useSlug } from "../../data/project.ts";
@@ -135,7 +135,7 @@ function entriesOf(
 
 function columnsFor(slug: string, onRollback: (deployment: Deployment) => void): readonly Column<Entry>[] {
   return [
-    { head: "State", cell: ({ deployment, build }) => <State of={deployment?.status ?? build?.status ?? "unknown"} /> },
+    { head: "State", cell: ({ deployment, build }) => <State of={stateOf({ deployment, build })} /> },
     {
       head: "Version",
       grow: true,
@@ -173,7 +173,7 @@ function columnsFor(slug: string, onRollback: (deployment: Deployment) => void):
       wide: true,
       cell: ({ deployment, build }) => (
         <span className="inline-flex max-w-48 items-center gap-2">
-          {deployment !== undefined && <Tag>{deployment.trigger}</Tag>}
+          {deployment !== undefined && <Tag>{deployment.rehearse_only ? "rehearsal" : deployment.trigger}</Tag>}
           {build !== undefined && (deployment === undefined || isOfBuild(deployment.trigger)) && (
             <span className="truncate text-muted">
               <Plain>{build.requested_by ?? "berth"}</Plain>
@@ -192,6 +192,9 @@ function columnsFor(slug: string, onRollback: (deployment: Deployment) => void):
     },
   ];
 }
+
+const stateOf = ({ deployment, build }: Pick<Entry, "deployment" | "build">): string =>
+  deployment === undefined ? (build?.status ?? "unknown") : shownStatus(deployment);
 
 const failureOf = ({ deployment, build }: Pick<Entry, "deployment" | "build">) =>
   deployment?.failure ?? build?.failure ?? null;
@@ -217,7 +220,7 @@ function Item({ slug, entry: { at, deployment, build }, onRollback }: ItemProps)
           {build !== undefined && <Plain>{firstLine(build.message)}</Plain>}
         </Link>
         <p className="truncate text-muted">
-          <State of={deployment?.status ?? build?.status ?? "unknown"} /> · <Ago at={at} />
+          <State of={stateOf({ deployment, build })} /> · <Ago at={at} />
           {(build?.author ?? null) !== null && (
             <>
               {" · "}
