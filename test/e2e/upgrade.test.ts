@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { drawCases } from "../support/draw-cases.ts";
+import { drawCases, runsAll } from "../support/draw-cases.ts";
 import { eventually } from "../support/eventually.ts";
 import { startInstalled, type InstalledPlatform } from "./installed.ts";
 import { findProcess, killProcesses } from "./processes.ts";
@@ -58,7 +58,7 @@ test("killed after each step, an upgrade goes on by itself; applications keep th
   const traffic = startTraffic(platform.ground.ports.edge, ["shop"], 20);
   // As a process leaves it that is killed while it fetches.
   mkdirSync(join(platform.prefix, "versions/.install.upgrade/tree"), { recursive: true });
-  const killing = killAfterSteps(killedAfter);
+  const killing = killAfterSteps(killedAfter, "0.2.0");
   const { upgrade, version, installed } = await platform.upgradeTo("0.2.0");
   const answers = await traffic.stop();
   assert.deepEqual([upgrade.status, version], ["done", "0.2.0"], upgrade.reason ?? "");
@@ -88,7 +88,7 @@ test("the version before runs on the schema of the next one", async () => {
   assert.equal((await ask(platform.ground.ports.edge, "shop", "/")).body, "shop");
 });
 
-// Each pair of three releases, forth and back.
+// Each pair of three releases, forth and back; with `--all`, each upgrade is killed after each of its steps.
 const ways = drawCases(
   [
     ["0.2.5", "0.1.0"],
@@ -100,8 +100,10 @@ for (const way of ways)
   test(`from 0.1.0 by ${way.join(", ")}, no request fails`, async () => {
     const traffic = startTraffic(platform.ground.ports.edge, ["shop"], 20);
     for (const to of way) {
+      const killing = runsAll ? killAfterSteps(killedAfter, to) : undefined;
       const { upgrade, version } = await platform.upgradeTo(to);
       assert.deepEqual([upgrade.status, version], ["done", to], upgrade.reason ?? "");
+      if (killing !== undefined) assert.deepEqual((await killing).toSorted(), killedAfter.toSorted());
     }
     const answers = await traffic.stop();
     process.stdout.write(`${answers.length} requests\n`);
@@ -123,11 +125,12 @@ test("finalizing applies what the version before would not survive, and nothing 
   assert.equal((await ask(platform.ground.ports.edge, "shop", "/")).body, "shop");
 });
 
-/** Kills the process of the upgrade once after each of these steps, and returns those after which it was running. */
-async function killAfterSteps(steps: readonly string[]): Promise<readonly string[]> {
+/** Kills the process of the upgrade to this version once after each of these steps, and returns those after which it was running. */
+async function killAfterSteps(steps: readonly string[], to: string): Promise<readonly string[]> {
   const killed = new Set<string>();
   const look = () => {
-    const last = platform.steps().at(-1)?.step ?? "";
+    const lines = platform.steps();
+    const last = lines[0]?.source === to ? (lines.at(-1)?.step ?? "") : "";
     if (!steps.includes(last) || killed.has(last)) return;
     const runner = findProcess((line) => line.endsWith("main.ts upgrade") && line.includes(platform.prefix));
     if (runner === undefined) return;
@@ -138,7 +141,7 @@ async function killAfterSteps(steps: readonly string[]): Promise<readonly string
   const looking = setInterval(look, 10);
   await eventually(() => {
     const lines = platform.steps();
-    return lines.at(-1)?.step === "done" && lines[0]?.source === "0.2.0";
+    return lines.at(-1)?.step === "done" && lines[0]?.source === to;
   }, "the upgrade is done").finally(() => clearInterval(looking));
   return [...killed];
 }

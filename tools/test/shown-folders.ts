@@ -47,7 +47,7 @@ export const shownFolders: Readonly<Record<string, readonly string[]>> = {
   ],
   "test/live/s3-platform.test.ts": ["/storage-s3/", "/storage-age/", "/storage-disk/"],
   "test/e2e/templates.test.ts": ["templates/", "/templates/", "src/cli/commands/create"],
-  "test/e2e/asleep.test.ts": ["/sleep/", "src/reconcile/apps/", "/edge-haproxy/wake"],
+  "test/e2e/asleep.test.ts": ["/sleep/", "src/reconcile/apps/", "/edge-haproxy/wake", "src/features/database/database"],
   "test/e2e/access.test.ts": [
     "/tokens/",
     "/ssh-keys/",

@@ -204,7 +204,7 @@ describe("a local PostgreSQL instance", { skip: missingPart }, () => {
     rmSync(data, { recursive: true });
   });
 
-  it("has not lost its socket when it creates it while somebody looks", async () => {
+  it("whose socket appears during a look at it has not lost it", async () => {
     const data = mkdtempSync(join(tmpdir(), "berth-socket-"));
     const [lockFile, socket] = [join(data, "postmaster.pid"), join(data, "socket")];
     // The look waits at this pipe for the record, before which the server has created its socket.

@@ -1,6 +1,6 @@
 import { newestVerifiedAt } from "../backups/backups.ts";
 import type { HandlerPlatform } from "../context.ts";
-import { databaseOf, serverOf, specOf } from "../database/database.ts";
+import { awaken, databaseOf, serverOf, specOf } from "../database/database.ts";
 import { hostnamesOf } from "../domains/domains.ts";
 import { countRequests } from "../metrics/metrics.ts";
 import type { Touched } from "./words.ts";
@@ -69,7 +69,7 @@ async function contentOf(
   project: Project,
   only: string | null,
 ): Promise<Affected["database"]> {
-  const row = await databaseOf(platform.db, project.org_id, project.project_id);
+  const row = await awaken(platform, await databaseOf(platform.db, project.org_id, project.project_id));
   const server = row && serverOf(row);
   if (!server) return null;
   const query = { sort: "size_bytes", dir: "desc", limit: mostTables, offset: 0 } as const;

@@ -174,13 +174,14 @@ export async function extendBranch(tx: Tx, { org_id, project_id: used_by }: Proj
     .execute();
 }
 
-/** Returns the branches that must run. */
+/** Returns the branches that must run: all that are ready, except those of previews that sleep. */
 export async function runningBranches(db: Db) {
   return db
     .selectFrom("database_branch as b")
-    .innerJoin("project", "project.id", "b.project_id")
+    .leftJoin("project as user", "user.id", "b.used_by")
     .select(["b.id", "b.org_id", "b.project_id", "b.used_by", "b.name", "b.size_limit_bytes"])
     .where("b.status", "=", "ready")
+    .where((where) => where.or([where("user.sleep", "is", null), where("user.sleep", "<>", "asleep")]))
     .orderBy("b.id")
     .execute();
 }

@@ -4,7 +4,7 @@ import type { JsonObject, TenantLogin } from "../../ports/tenant-database.ts";
 import type { Context, Handlers } from "../context.ts";
 import { hasDatabase } from "../backups/backups.ts";
 import { requireRoomInDatabase } from "../disk/disk.ts";
-import { databaseOf, noBranch, serverOf, specOf } from "../database/database.ts";
+import { awaken, databaseOf, noBranch, serverOf, specOf } from "../database/database.ts";
 import { cutCells, foundIn, nextOffset } from "./rules.ts";
 
 export const data: Handlers<"data"> = {
@@ -186,14 +186,15 @@ interface Chosen {
 
 /** Returns the login to the project's database, or to another one or a branch of it; any other name is missing. */
 async function enter(ctx: DataContext, { database, branch }: Chosen = {}): Promise<TenantLogin> {
-  const row = await databaseOf(ctx.tx, ctx.project.org_id, ctx.project.id, branch);
+  const { platform, project } = ctx;
+  const row = await awaken(platform, await databaseOf(ctx.tx, project.org_id, project.id, branch));
   if (row === undefined) return branch === undefined ? ctx.fail("no_database") : ctx.fail("not_found", noBranch);
   if (database !== undefined && !(await hasDatabase(ctx.tx, row, database))) return ctx.fail("not_found");
   const server = serverOf(row);
   if (server === null)
     return ctx.fail("unavailable", { error: "The database is still being created. Try again in a moment." });
-  const spec = specOf(ctx.platform.vault, row);
-  const tls = ctx.platform.ports.postgresHost.tlsOf(spec.id);
+  const spec = specOf(platform.vault, row);
+  const tls = platform.ports.postgresHost.tlsOf(spec.id);
   return { spec, tls, ...server, ...(database === undefined ? {} : { database }) };
 }
 

@@ -3,8 +3,11 @@ import { newId } from "../../kit/ids.ts";
 import type { DatabaseSpec, PostgresHost } from "../../ports/postgres-host.ts";
 import type { ServerAddress } from "../../kit/server-address.ts";
 import type { ServerTls } from "../../kit/server-tls.ts";
+import { until } from "../../kit/until.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import type { Vault } from "../../store/vault.ts";
+import type { Wakeups } from "../../store/wakeups.ts";
+import { beginWaking } from "../sleep/sleep.ts";
 import { databaseOfDeployment, insertDatabase, type DatabaseRow } from "./queries.ts";
 
 export {
@@ -12,9 +15,12 @@ export {
   databaseOf,
   databaseOfDeployment,
   databaseReady,
+  databasesUsedBy,
+  sleepingServers,
   takeDatabase,
   wantedDatabases,
   type DatabaseRow,
+  type SleepingServer,
 } from "./queries.ts";
 
 export { deadTunnels, deleteOldTunnels, markTunnelClosed } from "./tunnel-queries.ts";
@@ -117,4 +123,27 @@ export function databaseVariables(
     PGDATABASE: database_name,
     ...(tls === null ? {} : { PGSSLMODE: tls.mode }),
   };
+}
+
+interface Host {
+  readonly db: Db;
+  readonly wakeups: Wakeups;
+  readonly vault: Vault;
+  readonly ports: { readonly postgresHost: Pick<PostgresHost, "observe"> };
+}
+
+// PostgreSQL starts in less than a second; what then needs it longer says so itself.
+const patienceMs = 20_000;
+
+/** Returns the row once its server can be used: the preview that uses it may be asleep, and is woken then. */
+export async function awaken<Row extends DatabaseRow | undefined>(
+  { db, wakeups, vault, ports }: Host,
+  row: Row,
+  signal?: AbortSignal,
+): Promise<Row> {
+  if (row === undefined || !row.is_asleep || row.user_id === null) return row;
+  await beginWaking({ db, wakeups }, row.user_id);
+  const runs = async () => (await ports.postgresHost.observe(specOf(vault, row))).state === "running" || undefined;
+  await until(runs, { timeoutMs: patienceMs, ...(signal && { signal }) });
+  return row;
 }

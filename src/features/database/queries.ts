@@ -4,6 +4,12 @@ import type { DatabaseEndpoint } from "../../ports/postgres-host.ts";
 import type { Columns, Db, Tx } from "../../store/database.ts";
 import { freshLease, holds, type Lease } from "../../store/leases.ts";
 
+// A preview that sleeps: its server stops once nothing of the preview runs; see `sleepingServers`.
+const isAsleep = (project: string) =>
+  sql<boolean>`coalesce(${sql.ref(`${project}.preview_of`)} is not null and ${sql.ref(`${project}.sleep`)} = 'asleep', false)`.as(
+    "is_asleep",
+  );
+
 const columns = [
   "project_database.id",
   "project_database.org_id",
@@ -23,6 +29,9 @@ const columns = [
   "project.number as project_number",
   "project.deleted_at as project_deleted_at",
   "project.updated_at as project_updated_at",
+  sql<string | null>`project.id`.as("user_id"),
+  "project.sleep_at as user_sleep_at",
+  isAsleep("project"),
   "disk_use.database_access",
 ] as const;
 
@@ -52,7 +61,20 @@ const branchColumns = [
   "project.number as project_number",
   "project.deleted_at as project_deleted_at",
   "project.updated_at as project_updated_at",
+  "user.id as user_id",
+  "user.sleep_at as user_sleep_at",
+  isAsleep("user"),
 ] as const;
+
+const readyBranches = (db: Db | Tx) =>
+  db
+    .selectFrom("database_branch as b")
+    .innerJoin("project", "project.id", "b.project_id")
+    .leftJoin("project as user", "user.id", "b.used_by")
+    .select(branchColumns)
+    .where("b.status", "=", "ready");
+
+const asDatabase = { status: "ready", failure: null, archived: false, archive_problem: null } as const;
 
 /** Returns a ready branch as the database that it is. */
 async function readyBranch(
@@ -60,14 +82,10 @@ async function readyBranch(
   key: { readonly org_id: string; readonly project_id?: string; readonly name?: string; readonly used_by?: string },
 ): Promise<DatabaseRow | undefined> {
   const conditions = Object.entries(key).map(([column, value]) => sql<boolean>`${sql.ref(`b.${column}`)} = ${value}`);
-  const row = await db
-    .selectFrom("database_branch as b")
-    .innerJoin("project", "project.id", "b.project_id")
-    .select(branchColumns)
-    .where("b.status", "=", "ready")
+  const row = await readyBranches(db)
     .where(({ and }) => and(conditions))
     .executeTakeFirst();
-  return row && { ...row, status: "ready", failure: null, archived: false, archive_problem: null };
+  return row && { ...row, ...asDatabase };
 }
 
 /**
@@ -118,15 +136,20 @@ export async function retryDatabase(tx: Tx, orgId: string, id: string, startEmpt
     .execute();
 }
 
+/** A server of a preview that sleeps, of which nothing runs. */
+const sleeps = (project: string) =>
+  sql<boolean>`exists (select from project s where s.id = ${sql.ref(project)} and s.preview_of is not null and s.sleep = 'asleep'
+    and not exists (select from replica r where r.project_id = s.id and r.state <> 'stopped'))`;
+
 /**
- * Returns every database that should run: those of living projects, and those of deleted projects that a running backup operation needs,
- * such as a purge's final backup.
+ * Returns every database that should run: those of living projects except of previews that sleep, and those that a running backup operation
+ * needs, such as a purge's final backup.
  */
 export async function wantedDatabases(db: Db) {
   return joined(db)
     .where((where) =>
       where.or([
-        where("project.deleted_at", "is", null),
+        where.and([where("project.deleted_at", "is", null), where.not(sleeps("project.id"))]),
         where.exists((of) =>
           of
             .selectFrom("backup_operation")
@@ -138,6 +161,30 @@ export async function wantedDatabases(db: Db) {
     )
     .orderBy("project.number")
     .execute();
+}
+
+export interface SleepingServer {
+  readonly id: string;
+  readonly used_by: string;
+}
+
+/** Returns what these projects use as their database: their own that should run, or a branch of another project's. */
+export async function databasesUsedBy(db: Db, projectIds: ReadonlySet<string>) {
+  const own = (await wantedDatabases(db)).filter((row) => projectIds.has(row.project_id));
+  const branches = await readyBranches(db)
+    .where("user.id", "in", [...projectIds])
+    .execute();
+  return [...own, ...branches.map((row) => ({ ...row, ...asDatabase }))];
+}
+
+/** Returns the databases and branches whose servers are to stop: previews use them that sleep. */
+export async function sleepingServers(db: Db): Promise<readonly SleepingServer[]> {
+  const { rows } = await sql<SleepingServer>`
+    select d.id, d.project_id as used_by from project_database d where d.status = 'ready' and ${sleeps("d.project_id")}
+      and not exists (select from backup_operation o where o.project_id = d.project_id and o.status = 'running')
+    union all
+    select b.id, b.used_by from database_branch b where b.status = 'ready' and ${sleeps("b.used_by")}`.execute(db);
+  return rows;
 }
 
 /** Claims a database row; returns undefined when another worker holds it. */

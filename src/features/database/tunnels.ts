@@ -22,7 +22,7 @@ import {
 import { Refused, type Context, type HandlerPlatform, type Tunnel } from "../context.ts";
 import { requireRoomInDatabase } from "../disk/disk.ts";
 import type { ProjectKey } from "../projects/projects.ts";
-import { noBranch, serverOf, specOf } from "./database.ts";
+import { awaken, noBranch, serverOf, specOf } from "./database.ts";
 import { databaseOf } from "./queries.ts";
 import {
   insertTunnel,
@@ -41,7 +41,7 @@ type Wanted = Pick<NewTunnel, "purpose" | "format" | "database_name" | "branch" 
 export async function requestTunnel(ctx: AskingContext, wanted: Wanted): Promise<Result<"database.tunnel">> {
   const { key } = ctx.project;
   const { database_name, branch } = wanted;
-  const row = await databaseOf(ctx.tx, key.org_id, key.project_id, branch);
+  const row = await awaken(ctx.platform, await databaseOf(ctx.tx, key.org_id, key.project_id, branch));
   if (row === undefined) return branch === undefined ? ctx.fail("no_database") : ctx.fail("not_found", noBranch);
   if (serverOf(row) === null)
     return ctx.fail("unavailable", { error: "The database is still being created. Try again in a moment." });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readyReplica, testBuild, testDeployment, testProject } from "../../../test/support/fixtures.ts";
 import { sharedApi, testOrganization } from "../../../test/support/test-platform.ts";
+import { newId } from "../../kit/ids.ts";
 import { changeProject } from "../projects/projects.ts";
 import { endSleep, fallAsleep } from "./sleep.ts";
 
@@ -70,6 +71,23 @@ const awake: readonly [string, (project: Idle) => Promise<unknown>, string?][] =
     ({ owner, build_id }) => testDeployment(api.platform, owner, { build_id, number: 2, status: "starting" }),
   ],
   ["a build in progress", ({ owner }) => testBuild(api.platform, owner, { status: "running" })],
+  [
+    "a command in progress",
+    async ({ owner, deployment_id }) => {
+      const run = { ...owner, id: newId("run"), number: 1, deployment_id, deployment: 1, command: "node seed.js" };
+      await db
+        .insertInto("run")
+        .values({ ...run, timeout_seconds: 60, requested_by: "owner" })
+        .execute();
+    },
+  ],
+  [
+    "an open tunnel to its database",
+    async ({ owner }) => {
+      const tunnel = { ...owner, id: newId("tun"), token_id: "tok_1", purpose: "session" } as const;
+      await db.insertInto("database_tunnel").values(tunnel).execute();
+    },
+  ],
   ["maintenance", ({ change }) => change({ maintenance_since: new Date() })],
   ["its last start", ({ change }) => change({ sleep_at: minutesAgo(29) })],
   [

@@ -1,4 +1,4 @@
-import { specOf, wantedDatabases } from "../../features/database/database.ts";
+import { databasesUsedBy, specOf } from "../../features/database/database.ts";
 import { changedWorkloads, type WorkloadRow } from "../../features/replicas/replicas.ts";
 import { mapWithConcurrency } from "../../kit/map-with-concurrency.ts";
 import { settlesWithin } from "../../kit/settles-within.ts";
@@ -250,7 +250,7 @@ const maxConcurrency = 8;
 
 /**
  * Returns a function that finds the projects whose database should run but does not yet. It waits only in the first minute after the
- * control plane's start or a project's undelete: an application that starts before its database exits at once and is reported as crashed.
+ * control plane's start, a project's undelete or a preview's sleep: an application that starts before its database exits at once and is reported as crashed.
  */
 export function createDatabasesComingUp(
   platform: Pick<Platform, "db" | "vault" | "ports" | "clock">,
@@ -261,13 +261,14 @@ export function createDatabasesComingUp(
     if (projectIds.size === 0) return missing;
     const isEarly = performance.now() <= endMs;
     const changedSince = platform.clock.now().getTime() - patienceMs;
-    const rows = (await wantedDatabases(platform.db)).filter(
-      ({ project_id, status, project_updated_at }) =>
-        status === "ready" && projectIds.has(project_id) && (isEarly || Date.parse(project_updated_at) > changedSince),
+    const rows = (await databasesUsedBy(platform.db, projectIds)).filter(
+      ({ status, project_updated_at, user_sleep_at }) =>
+        status === "ready" &&
+        (isEarly || [project_updated_at, user_sleep_at ?? ""].some((at) => Date.parse(at) > changedSince)),
     );
     await mapWithConcurrency(rows, maxConcurrency, async (row) => {
       const { state } = await platform.ports.postgresHost.observe(specOf(platform.vault, row));
-      if (state !== "running") missing.add(row.project_id);
+      if (state !== "running" && row.user_id !== null) missing.add(row.user_id);
     });
     return missing;
   };

@@ -23,7 +23,7 @@ import {
   unusedPieces,
   type BackupWindow,
 } from "../../features/backups/backups.ts";
-import { databaseOf, specOf, wantedDatabases } from "../../features/database/database.ts";
+import { awaken, databaseOf, specOf, wantedDatabases } from "../../features/database/database.ts";
 import { isOfPlatformBackup } from "../../features/platform/platform.ts";
 import { lockProject, type ProjectKey } from "../../features/projects/projects.ts";
 import { provenTime } from "../../store/proven-time.ts";
@@ -55,7 +55,7 @@ export async function requestDueDrills({ db, wakeups }: Platform, window: Backup
 
 export async function dropUnwanted(platform: Platform): Promise<void> {
   await each(platform, await droppedDatabases(platform.db), async ({ name, ...owner }) => {
-    const row = await databaseOf(platform.db, owner.org_id, owner.project_id);
+    const row = await awaken(platform, await databaseOf(platform.db, owner.org_id, owner.project_id));
     if (row !== undefined && row.database_name !== name)
       await platform.ports.postgresHost.dropDatabase(specOf(platform.vault, row), name);
     await forgetRestored(platform.db, owner, name);

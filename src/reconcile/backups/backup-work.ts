@@ -63,14 +63,14 @@ async function databaseJob(given: Work): Promise<Job> {
   const row = await databaseOf(platform.db, operation.org_id, operation.project_id);
   if (row === undefined) throw new Error("the operation's project has no database");
   const work = { ...given, spec: specOf(platform.vault, row) };
-  if (row.project_deleted_at !== null) await awaitDatabase(work);
+  if (row.project_deleted_at !== null || row.is_asleep) await awaitDatabase(work);
   return { perform: () => perform(work), cleanUp: () => cleanUp(work) };
 }
 
 // PostgreSQL starts in less than a second and recovers in seconds. If it does not come up, the operation itself reports why.
 const startMs = 60_000;
 
-/** Waits for the database of a deleted project: it is stopped until an operation needs it. */
+/** Waits for the database of a deleted project, or of a preview that sleeps: it is stopped until an operation needs it. */
 async function awaitDatabase({ platform, spec, signal }: DatabaseWork): Promise<void> {
   const runs = async () => ((await platform.ports.postgresHost.observe(spec)).state === "running" ? true : undefined);
   await until(runs, { timeoutMs: startMs, firstMs: 100, atMostMs: 500, signal });

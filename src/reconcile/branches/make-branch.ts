@@ -1,6 +1,6 @@
 import { updateBranch, type TakenBranch } from "../../features/branches/branches.ts";
 import { readSourceSettings } from "../../features/builds/builds.ts";
-import { databaseOf, specOf } from "../../features/database/database.ts";
+import { awaken, databaseOf, specOf } from "../../features/database/database.ts";
 import { bytesText } from "../../kit/bytes-text.ts";
 import {
   DatabaseWorkFailed,
@@ -52,7 +52,7 @@ export async function makeBranch(making: Making): Promise<Made | Problem> {
 async function perform(making: Making): Promise<Made | Problem> {
   const { platform, branch, lease, signal } = making;
   const { db, vault, ports } = platform;
-  const row = await databaseOf(db, branch.org_id, branch.project_id);
+  const row = await awaken(platform, await databaseOf(db, branch.org_id, branch.project_id), signal);
   const history = row && ports.postgresHost.history(row.id);
   if (row === undefined || history === null || history === undefined)
     return { code: "unavailable", summary: "The project's database is gone." };

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
 import { guardMs } from "../../../test/support/eventually.ts";
-import { testBuild, testDeployment, testProject } from "../../../test/support/fixtures.ts";
+import { readyReplica, testBuild, testDeployment, testProject } from "../../../test/support/fixtures.ts";
 import { platformDouble } from "../../../test/support/platform-double.ts";
 import { postgresHostDouble } from "../../../test/support/port-doubles.ts";
 import { emptyDisk, testOrganization, type TestOrganization } from "../../../test/support/test-platform.ts";
-import { requestDatabase } from "../../features/database/database.ts";
+import { awaken, databaseOf, requestDatabase } from "../../features/database/database.ts";
 import { newId } from "../../kit/ids.ts";
 import { silentLog } from "../../kit/log.ts";
 import { until } from "../../kit/until.ts";
@@ -43,13 +43,14 @@ function hostWith(
     running.set(spec.id, endpoint);
     return endpoint;
   };
+  const stop = async (id: string) => void running.delete(id);
   const observe: PostgresHost["observe"] = async ({ id }) => {
     const endpoint = running.get(id);
     return endpoint
       ? { state: "running", endpoint, size_bytes: 0, connections: 0, intact: true, compacting: false }
       : { state: "stopped" };
   };
-  return postgresHostDouble({ ensure, observe, hasProcess: (id) => running.has(id), ...trouble });
+  return postgresHostDouble({ ensure, observe, hasProcess: (id) => running.has(id), stop, ...trouble });
 }
 
 function taskOn(host: ReturnType<typeof hostWith>, db: Db = database.db, resting?: Resting) {
@@ -300,6 +301,49 @@ test("the database of a deleted project rests, and runs for a backup and again o
   assert.equal(await isStarted(), false);
   await setDeleted(null);
   assert.equal(await isStarted(), true);
+});
+
+test("the server of a preview that sleeps stops once nothing of the preview runs, and starts for whoever reads its data", async () => {
+  const [id] = (await askFor(1)) as [string];
+  await setAll("ready");
+  const { db } = database;
+  const { project_id } = await db
+    .selectFrom("project_database")
+    .select("project_id")
+    .where("id", "=", id)
+    .executeTakeFirstOrThrow();
+  const parent = await testProject({ db, vault }, org);
+  const set = (preview: { preview_of?: string; git_branch?: string; preview_expires_at?: Date }) =>
+    db
+      .updateTable("project")
+      .set({ sleep: "asleep", ...preview })
+      .where("id", "=", project_id)
+      .execute();
+  const owner = { org_id: org.id, project_id };
+  const build_id = await testBuild({ db }, owner, { status: "succeeded" });
+  const deployment_id = await testDeployment({ db, vault }, owner, { build_id, number: 1, status: "active" });
+  const replica = { org_id: org.id, deployment_id, ordinal: 0, address: { host: "10.9.8.7", port: 3000 } };
+  const host = hostWith();
+  const task = taskOn(host);
+  const isRunning = async () => {
+    await task.run(never);
+    return host.hasProcess(id);
+  };
+  assert.equal(await isRunning(), true);
+  await set({});
+  assert.equal(await isRunning(), true, "it is no preview");
+  await readyReplica(db, replica);
+  await set({ preview_of: parent.id, git_branch: "cub", preview_expires_at: new Date() });
+  assert.equal(await isRunning(), true, "its replica is still ending");
+  await db.updateTable("replica").set({ state: "stopped" }).where("deployment_id", "=", deployment_id).execute();
+  assert.equal(await isRunning(), false);
+
+  const row = await databaseOf(db, org.id, project_id);
+  assert.equal(row?.is_asleep, true);
+  const woken = awaken({ db, vault, wakeups, ports: { postgresHost: host } }, row);
+  await until(async () => (await isRunning()) || undefined, { timeoutMs: guardMs });
+  await woken;
+  assert.equal((await databaseOf(db, org.id, project_id))?.is_asleep, false);
 });
 
 const mib = 1024 ** 2;

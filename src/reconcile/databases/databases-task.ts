@@ -4,14 +4,17 @@ import {
   databaseReady,
   partMissing,
   serverOf,
+  sleepingServers,
   specOf,
   takeDatabase,
   wantedDatabases,
   type DatabaseRow,
+  type SleepingServer,
 } from "../../features/database/database.ts";
 import { diskUseOf, saveDatabaseSize } from "../../features/disk/disk.ts";
 import { markVariablesChanged } from "../../features/env/env.ts";
 import { lockProject } from "../../features/projects/projects.ts";
+import { lockSleeping } from "../../features/sleep/sleep.ts";
 import { isWithin } from "../../kit/day-hours.ts";
 import { mapWithConcurrency } from "../../kit/map-with-concurrency.ts";
 import { PartMissing } from "../../kit/part-missing.ts";
@@ -28,7 +31,7 @@ const maxConcurrency = 4;
 // How long a run waits for one database. A recovery takes minutes; it then continues in the background while other databases are checked.
 const patienceMs = 15_000;
 
-/** Creates requested databases and keeps all of them running. */
+/** Creates requested databases and keeps all of them running, except those of previews that sleep. */
 export function databasesTask(platform: Platform, resting: Resting = createResting()): Task {
   const repairs = new Map<string, Promise<void>>();
   // Databases that this control plane has applied its settings to. Servers outlive the control plane, so each is repaired once after a
@@ -63,6 +66,7 @@ export function databasesTask(platform: Platform, resting: Resting = createResti
     topics: ["databases"],
     async run(signal) {
       await releaseDeadLeases(platform.db, "project_database");
+      for (const server of await sleepingServers(platform.db)) await stopSleeping(platform, server);
       const rows = await wantedDatabases(platform.db);
       await resting.begin(platform.ports.dataDisk);
       let down = 0;
@@ -78,6 +82,21 @@ export function databasesTask(platform: Platform, resting: Resting = createResti
       await Promise.all(repairs.values());
     },
   };
+}
+
+/** Stops a server whose preview still sleeps. Its row is locked meanwhile, so that whoever wakes the preview then finds that it is stopped. */
+async function stopSleeping({ db, log, ports }: Platform, { id, used_by }: SleepingServer): Promise<void> {
+  if (!ports.postgresHost.hasProcess(id)) return;
+  try {
+    await db.transaction().execute(async (tx) => {
+      if (await lockSleeping(tx, used_by)) await ports.postgresHost.stop(id);
+    });
+  } catch (error) {
+    log.error(
+      { err: error, database: id },
+      "the database of a preview that sleeps could not be stopped; it will be tried again",
+    );
+  }
 }
 
 /**

@@ -1,4 +1,5 @@
 import {
+  awaken,
   databaseOf,
   deadTunnels,
   deleteOldTunnels,
@@ -31,8 +32,9 @@ export function tunnelsTask(platform: Platform): Task {
 
 type Dead = Awaited<ReturnType<typeof deadTunnels>>[number];
 
-async function clear({ db, vault, ports }: Platform, tunnel: Dead): Promise<void> {
-  const row = await databaseOf(db, tunnel.org_id, tunnel.project_id, tunnel.branch);
+async function clear(platform: Platform, tunnel: Dead): Promise<void> {
+  const { db, vault, ports } = platform;
+  const row = await awaken(platform, await databaseOf(db, tunnel.org_id, tunnel.project_id, tunnel.branch));
   if (row !== undefined && tunnel.status === "open") {
     const spec = specOf(vault, row);
     if (tunnel.role_name !== null) await ports.postgresHost.dropSessionRole(spec, tunnel.role_name);

@@ -1,7 +1,7 @@
 import { isOfBuild } from "../../contract/states.ts";
 import { interrupted } from "../../features/builds/builds.ts";
 import { importCrons } from "../../features/cron/cron.ts";
-import { databaseOfDeployment, specOf } from "../../features/database/database.ts";
+import { awaken, databaseOfDeployment, specOf } from "../../features/database/database.ts";
 import {
   activate,
   activeOf,
@@ -85,6 +85,7 @@ async function perform(taken: Taken, signal: AbortSignal): Promise<void> {
   const processes = await processesOf(platform.db, deployment.id);
   const release: Release = { ...taken, workload, processes, log, signal };
   if (deployment.rehearse_only) return rehearseOnly(release);
+  await awaken(platform, await databaseOfDeployment(platform.db, deployment), signal);
   await (await databaseSwitch(taken))?.prepare();
   const failure =
     (await awaitRuntime(platform, deployment.image.runtime, release)) ??

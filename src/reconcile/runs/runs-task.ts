@@ -1,3 +1,4 @@
+import { awaken, databaseOfDeployment } from "../../features/database/database.ts";
 import { workloadSource } from "../../features/deployments/deployments.ts";
 import { web } from "../../features/replicas/replicas.ts";
 import {
@@ -84,6 +85,7 @@ async function performInTerminal(platform: Platform, run: TakenRun, { lease, sig
 
 async function perform(platform: Platform, run: TakenRun, { lease, signal, session }: Held): Promise<Ended> {
   const source = await workloadSource(platform.db, run.org_id, run.deployment_id);
+  await awaken(platform, await databaseOfDeployment(platform.db, source), signal);
   const workload = await workloadOf(platform, source, web);
   const log = createBuildLog(platform, run.id, redactorOf(workload));
   const lines = createLineSplitter(log.line);

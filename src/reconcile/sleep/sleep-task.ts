@@ -1,4 +1,4 @@
-import { endSleep, fallAsleep } from "../../features/sleep/sleep.ts";
+import { announceSleep, endSleep, fallAsleep } from "../../features/sleep/sleep.ts";
 import type { Task } from "../driver.ts";
 import type { Platform } from "../platform.ts";
 
@@ -13,10 +13,7 @@ export function sleepTask({ db, wakeups, ports }: Platform): Task {
     async run() {
       const open = await ports.edge.openRequests();
       const changed = [...(await endSleep(db)), ...(await fallAsleep(db, [...open.keys()]))];
-      for (const id of changed) {
-        await wakeups.send(db, "apps", id);
-        await wakeups.send(db, "edge");
-      }
+      for (const id of changed) await announceSleep({ db, wakeups }, id);
       return { detail: `${changed.length} changed` };
     },
   };
