@@ -88,7 +88,7 @@ export const rows = [
         message: "is required unless from_deployment names a deployment; give exactly one of the two",
       }),
     success: [204],
-    errors: ["system_variable", "variables_too_large"],
+    errors: ["system_variable", "variables_too_large", "forbidden"],
     activity: "env.set",
     summary: "Set a variable and restart the active deployment with it",
   }),
@@ -113,7 +113,7 @@ export const rows = [
       /** The variables that had this value already. */
       unchanged: z.array(z.string()),
     }),
-    errors: ["system_variable", "variables_too_large"],
+    errors: ["system_variable", "variables_too_large", "forbidden"],
     activity: "env.imported",
     summary: "Set several variables, or those of a .env file, at once and restart the active deployment with them",
   }),

@@ -127,7 +127,9 @@ export const rows = [
       /** False: replicas get no storage folder, so a swarm can run them on any machine. */
       storage: z.boolean().optional(),
       previews: branchPatterns.nullable().optional(),
+      /** A token in approval mode adds none. */
       preview_variables: z.array(variableName).max(100).nullable().optional(),
+      /** A token in approval mode does not choose `branch`, which copies the data without masking it. */
       preview_data: z.enum(previewContents).optional(),
       /** Not for tokens in approval mode. */
       agents: z.enum(agentsMay).optional(),

@@ -10,8 +10,7 @@ type Deploying = Pick<Context<"builds.change">, "project" | "caller"> & {
   readonly fail: (code: "forbidden", text: RefusalText) => never;
 };
 
-/** Refuses a deploy that a person has to make by promoting a preview. */
-export function requireMayDeploy({ project, caller, fail }: Deploying): void {
-  if (caller.approval_mode && project.agents === "preview" && project.preview_of === null)
-    fail("forbidden", agentsPreview);
+/** Refuses a deploy that a person has to make by promoting a preview, or another change of what serves. */
+export function requireMayDeploy({ project, caller, fail }: Deploying, text: RefusalText = agentsPreview): void {
+  if (caller.approval_mode && project.agents === "preview" && project.preview_of === null) fail("forbidden", text);
 }

@@ -2,6 +2,7 @@ import { isSystemVariable, mask } from "../../contract/env.ts";
 import { readEnvFile } from "../../contract/env-file.ts";
 import type { Context, Handlers } from "../context.ts";
 import { hasDatabaseAddress } from "../branches/branches.ts";
+import { requireMayDeploy } from "../builds/builds.ts";
 import { variablesOfDeployment } from "../deployments/deployments.ts";
 import { lockProject, type ProjectKey } from "../projects/projects.ts";
 import { markVariablesChanged, sealVariables } from "./env.ts";
@@ -24,6 +25,8 @@ export const env: Handlers<"env"> = {
 
   async set(ctx, { params, body }) {
     const { key } = params;
+    // An earlier value brings nothing new.
+    if (body.value !== undefined) requireMayDeploy(ctx, agentsPreview);
     const project = await lockChangeable(ctx, [key]);
     const value = body.value ?? (await valueOfDeployment(ctx, key, body.from_deployment ?? 0));
     await store(ctx, project, { [key]: value });
@@ -31,6 +34,7 @@ export const env: Handlers<"env"> = {
   },
 
   async import(ctx, { body }) {
+    requireMayDeploy(ctx, agentsPreview);
     const lines = readEnvFile(body.file ?? "");
     const given = body.variables ?? Object.fromEntries(lines.map(({ key, value }) => [key ?? "", value] as const));
     const project = await lockChangeable(ctx, Object.keys(given));
@@ -43,6 +47,12 @@ export const env: Handlers<"env"> = {
     if (!(await deleteVariable(ctx.tx, project, params.key))) return ctx.fail("not_found");
     return announce(ctx, project, params.key);
   },
+};
+
+/** A variable such as NODE_OPTIONS runs code in what serves, and its value is not shown to the person who would approve it. */
+const agentsPreview = {
+  error: "In this project, tokens in approval mode set the variables of previews only.",
+  hint: "Set it in the preview (`berth env set KEY=VALUE -p <preview>`), and ask a person to set it in the project.",
 };
 
 type StoreContext = Context<"env.set"> | Context<"env.import">;

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { limits } from "../../contract/limits.ts";
+import type { Body } from "../../contract/routes.ts";
 import { newId } from "../../kit/ids.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import { awaitOutcome } from "../await-outcome.ts";
@@ -43,9 +44,10 @@ export const projects: Handlers<"projects"> = {
     const before = Object.fromEntries(changed.map((name) => [name, ctx.project[name as keyof typeof body]]));
     if (ctx.project.preview_of !== null && body.previews)
       return ctx.fail("invalid_request", { error: "A preview has no previews of its own." });
-    if (body.agents !== undefined && ctx.caller.approval_mode)
+    if (ctx.caller.approval_mode && givesAway(ctx.project, body))
       return ctx.fail("forbidden", {
-        error: "A token in approval mode cannot change what agents may do.",
+        error:
+          "A token in approval mode cannot change what agents may do, nor give previews the project's variables or unmasked data.",
         hint: "Ask an owner.",
       });
     ctx.note({ target, detail: { changed, before }, silent: changed.length === 0 });
@@ -108,6 +110,14 @@ export const projects: Handlers<"projects"> = {
     return change(ctx, project, false);
   },
 };
+
+/** Returns whether settings give rights or data away, to agents or to the code of previews. */
+function givesAway(project: Context<"projects.settings">["project"], body: Body<"projects.settings">): boolean {
+  const { agents, preview_data, preview_variables } = body;
+  const known = project.preview_variables ?? [];
+  const opensData = preview_data === "branch" && project.preview_data !== "branch";
+  return agents !== undefined || opensData || (preview_variables ?? []).some((name) => !known.includes(name));
+}
 
 const keyOf = ({ org_id, id }: queries.ProjectRow) => ({ org_id, project_id: id });
 

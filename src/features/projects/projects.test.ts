@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sql } from "kysely";
 import { eventually } from "../../../test/support/eventually.ts";
-import { sharedApi, testOrganization } from "../../../test/support/test-platform.ts";
+import { sharedApi, testOrganization, testToken } from "../../../test/support/test-platform.ts";
 import { newId } from "../../kit/ids.ts";
 import type { Tx } from "../../store/database.ts";
 import { changedRoutes } from "../routes/routes.ts";
@@ -301,4 +301,47 @@ test("a locked project makes those wait who want to lock it too, and nobody who 
     await impatient(refer);
   });
   assert.equal(await impatient((tx) => lockProject(tx, { ...key, org_id: "org_other" })), undefined);
+});
+
+test("a token in approval mode gives previews neither the project's variables nor unmasked data, nor changes what agents may do", async () => {
+  const { db } = api.database;
+  const org = await testOrganization(db, "gives");
+  const agent = await testToken(db, org.id, { role: "owner", approval_mode: true });
+  await api.call("POST", "/v1/projects", { token: org.owner, body: { slug: "kept", name: "Kept" } });
+  const put = (token: string, body: object) => api.call("PUT", "/v1/projects/kept/settings", { token, body });
+  assert.equal((await put(org.owner, { preview_variables: ["LOG_LEVEL", "API_URL"] })).status, 200);
+  for (const body of [{ preview_variables: ["SECRET"] }, { preview_data: "branch" }, { agents: "deploy" }]) {
+    const refused = await put(agent.text, body);
+    assert.deepEqual([refused.status, refused.body["code"]], [403, "forbidden"], JSON.stringify(body));
+  }
+  for (const body of [{ preview_variables: ["API_URL"] }, { preview_variables: null }, { preview_data: "masked" }])
+    assert.equal((await put(agent.text, body)).status, 200, JSON.stringify(body));
+});
+
+test("where agents deploy to previews only, they set the variables of previews only, and bring earlier values back", async () => {
+  const { db } = api.database;
+  const org = await testOrganization(db, "guards");
+  const agent = await testToken(db, org.id, { role: "owner", approval_mode: true });
+  await api.call("POST", "/v1/projects", { token: org.owner, body: { slug: "guarded", name: "Guarded" } });
+  const set = (token: string, body: object, slug = "guarded") =>
+    api.call("PUT", `/v1/projects/${slug}/env/NODE_OPTIONS`, { token, body });
+  const value = { value: "--import=data:text/javascript,takeOver()" };
+  assert.equal((await set(agent.text, value)).status, 204);
+  const settings = { token: org.owner, body: { agents: "preview" } };
+  assert.equal((await api.call("PUT", "/v1/projects/guarded/settings", settings)).status, 200);
+  const variables = { token: agent.text, body: { variables: { NODE_OPTIONS: value.value } } };
+  for (const refused of [await set(agent.text, value), await api.call("PATCH", "/v1/projects/guarded/env", variables)])
+    assert.deepEqual([refused.status, refused.body["code"]], [403, "forbidden"], refused.text);
+  assert.equal((await set(agent.text, { from_deployment: 1 })).status, 404, "there is no deployment yet");
+  assert.equal((await set(org.owner, value)).status, 204);
+  await api.call("POST", "/v1/projects", { token: org.owner, body: { slug: "fix", name: "Fix" } });
+  const parent = db.selectFrom("project").select("id").where("slug", "=", "guarded").where("org_id", "=", org.id);
+  const preview = {
+    git_branch: "fix",
+    preview_expires_at: new Date(Date.now() + 3_600_000),
+    preview_of: await parent.executeTakeFirstOrThrow().then(({ id }) => id),
+    agents: "preview",
+  } as const;
+  await db.updateTable("project").set(preview).where("slug", "=", "fix").where("org_id", "=", org.id).execute();
+  assert.equal((await set(agent.text, value, "fix")).status, 204);
 });
