@@ -162,7 +162,14 @@ export const rows = [
       /** The branch whose newest deployed commit is another one, which the next deploy builds; null when it is this one. */
       newer_branch: z.string().nullable(),
     }),
-    errors: ["org_suspended", "nothing_to_roll_back", "deploy_in_progress", "previous_unhealthy", "edge_unavailable"],
+    errors: [
+      "org_suspended",
+      "forbidden",
+      "nothing_to_roll_back",
+      "deploy_in_progress",
+      "previous_unhealthy",
+      "edge_unavailable",
+    ],
     activity: "deployment.rollback_requested",
     waits: true,
     summary:

@@ -172,7 +172,8 @@ const words: { readonly [N in AskedFor]: Words } = {
   },
   "people.invite": {
     order: ({ detail }) => `Invite a person with the role ${text(detail["role"])}`,
-    effect: () => "Whoever has the link can join within seven days, once.",
+    effect: () =>
+      "Whoever has the link can join within seven days, once, as a person without approval mode. The token that asks gets the link unless it is mailed.",
   },
   "people.revoke": {
     order: (asked) => `Revoke the invitation ${called(asked)}`,

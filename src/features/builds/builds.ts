@@ -6,7 +6,7 @@ import { hasComingDeployment, selectBuild } from "./queries.ts";
 
 export { closeInterrupted, endBuild, promotedBuild, takeQueued, type TakenBuild } from "./lifecycle-queries.ts";
 export { readSourceSettings, type DeploymentSettings } from "./read-source-settings.ts";
-export { requireMayDeploy } from "./agents-preview.ts";
+export { isUnseen, requireMayDeploy } from "./agents-preview.ts";
 export { requestBuild } from "./request.ts";
 export { keepSource } from "./keep-source.ts";
 export { buildUpload, placeOf, releaseReach, requireUpload } from "./source.ts";

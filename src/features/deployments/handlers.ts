@@ -3,6 +3,7 @@ import { pageOf } from "../../kit/page.ts";
 import type { Tx } from "../../store/database.ts";
 import {
   buildUpload,
+  isUnseen,
   newestSource,
   releaseReach,
   requestBuild,
@@ -86,6 +87,7 @@ export const deployments: Handlers<"deployments"> = {
         return ctx.fail("nothing_to_roll_back", textOfNothing(body.deployment));
       case "made": {
         const { from, to, number } = made;
+        if (await isUnseen(ctx.tx, ctx.project.org_id, made.id)) requireMayDeploy(ctx, textOfUnseen(to));
         const changed_variables = [...made.changed_variables];
         const newer_branch = await newerBranch(ctx.tx, ctx.project, made.id);
         ctx.note({ target: made.id, detail: { number, from, to, branch: newer_branch, changed_variables } });
@@ -144,6 +146,11 @@ function textOfNothing(number: number | undefined): RefusalText {
     hint: "Choose the number of a deployment with the status `retired`.",
   };
 }
+
+const textOfUnseen = (number: number): RefusalText => ({
+  error: `A token in approval mode made deployment ${number}, and in this project a person decides what of such tokens goes live.`,
+  hint: "Name a deployment that a person made or promoted, or ask a person to roll back.",
+});
 
 /**
  * Deploys a ready image by building a Dockerfile that starts from it. So the image is pulled, checked, logged, deployed and rolled back

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { testBuild, testDeployment, testProject } from "../../../test/support/fixtures.ts";
-import { sharedApi, testOrganization } from "../../../test/support/test-platform.ts";
+import { sharedApi, testOrganization, testToken } from "../../../test/support/test-platform.ts";
 import { variablesOf } from "../env/env.ts";
 import { activate, restartDeployment, rollBack, type TakenDeployment } from "./deployments.ts";
 import { newerBranch } from "./handlers.ts";
@@ -180,4 +180,30 @@ test("the variables of the chosen deployment become the project's when it goes l
   for (const body of [{}, { value: "x", from_deployment: 3 }]) assert.equal((await set("COLOUR", body)).status, 400);
   const none = await db.transaction().execute((tx) => rollBack(platform, tx, owner, 9));
   assert.equal(none.outcome, "nothing");
+});
+
+test("where agents deploy to previews only, they roll back to nothing that no person has seen", async () => {
+  const { db } = api.database;
+  const agent = await testToken(db, org.id, { role: "owner", approval_mode: true });
+  const { id: project_id, slug } = await testProject(api.platform, org);
+  const owner = { org_id: org.id, project_id };
+  const builds: string[] = [];
+  for (const number of [1, 2, 3, 4]) {
+    const build_id = await testBuild(api.platform, owner, { status: "succeeded" });
+    builds.push(build_id);
+    const status = number === 4 ? "active" : "retired";
+    const id = await testDeployment(api.platform, owner, { build_id, number, status });
+    await db.updateTable("deployment").set({ activated_at: new Date() }).where("id", "=", id).execute();
+  }
+  const [byPerson = "", byAgent = "", promoted = ""] = builds;
+  await db.updateTable("build").set({ copies_data: true }).where("id", "in", [byAgent, promoted]).execute();
+  await db.updateTable("build").set({ promoted_from: byPerson }).where("id", "=", promoted).execute();
+  const rollBackTo = (deployment: number, token = agent.text) =>
+    api.call("POST", `/v1/projects/${slug}/rollback?dry_run=true`, { token, body: { deployment } });
+  assert.equal((await rollBackTo(2)).status, 200);
+  await db.updateTable("project").set({ agents: "preview" }).where("id", "=", project_id).execute();
+  const refused = await rollBackTo(2);
+  assert.deepEqual([refused.status, refused.body["code"]], [403, "forbidden"], refused.text);
+  for (const allowed of [await rollBackTo(1), await rollBackTo(3), await rollBackTo(2, org.owner)])
+    assert.equal(allowed.status, 200, allowed.text);
 });
