@@ -8,6 +8,7 @@ import { plainPageStyle } from "../contract/plain-page.ts";
 import { browse } from "./browse.ts";
 import type { CliContext } from "./context.ts";
 import { CliError } from "./failures.ts";
+import { oneLine } from "./render/text.ts";
 
 const clientId = "berth-cli";
 const waitMs = 10 * 60_000;
@@ -110,7 +111,8 @@ async function byCode(ctx: CliContext, url: string): Promise<string> {
   } = started.body as Partial<Device>;
   if (device_code === undefined || user_code === undefined) throw failed(started);
   ctx.output.note(
-    (paint) => `Open ${paint.bold(String(page))} in a browser, and type this code: ${paint.bold(user_code)}`,
+    (paint) =>
+      `Open ${paint.bold(oneLine(String(page), 200))} in a browser, and type this code: ${paint.bold(oneLine(user_code, 20))}`,
   );
   const form = { grant_type: "urn:ietf:params:oauth:grant-type:device_code", device_code, client_id: clientId };
   let pauseMs = interval * 1000;
