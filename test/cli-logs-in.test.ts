@@ -154,6 +154,35 @@ test("a code belongs to who typed it first, is decided once, and its program fet
   assert.equal(await poll(device_code), "invalid_grant");
 });
 
+test("a person of several organizations chooses the one of a code", async () => {
+  const other = await testOrganization(db, "beyond");
+  const page = { origin: api.baseUrl, "x-berth-dashboard": "1" };
+  let cookie = "";
+  for (const [by, more] of [
+    [org.owner, { name: "Both" }],
+    [other.owner, {}],
+  ] as const) {
+    const made = await api.call("POST", "/v1/invites", { token: by, body: { role: "owner" } });
+    const body = { code: String(made.body["url"]).split("/join#")[1], ...more };
+    const joined = await api.call("POST", "/session/join", { headers: { ...page, cookie }, body });
+    cookie = joined.headers.get("set-cookie")?.split(";", 1)[0] ?? "";
+  }
+  const both = consentBrowser(api.baseUrl, cookie);
+  const { body } = await device();
+  const user_code = String(body["user_code"]);
+  const { html } = await typing(user_code, both);
+  const form = { user_code, reach: "all", days: "90" };
+  const chosen = await both.post("/session/device", { ...form, choice: "in:acme", nonce: nonceOf(html) });
+  assert.match(chosen.html, /name="organization" value="acme"/);
+  const allowed = { ...form, choice: "allow", organization: "acme", nonce: nonceOf(chosen.html) };
+  assert.equal((await both.post("/session/device", allowed)).status, 200);
+  const grant_type = "urn:ietf:params:oauth:grant-type:device_code";
+  const given = { grant_type, device_code: String(body["device_code"]), client_id: "berth-cli" };
+  const token = String((await post("/oauth/token", given)).body["access_token"]);
+  const { organization } = (await api.call("GET", "/v1/me", { token })).body as { organization: { slug: string } };
+  assert.equal(organization.slug, "acme");
+});
+
 test("a code that was denied or has expired gives nothing, and only the command line may ask", async () => {
   const { body: denied } = await device();
   const { html } = await typing(String(denied["user_code"]));

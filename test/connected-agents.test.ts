@@ -206,6 +206,24 @@ test("the port of a program on the person's computer may differ, its host may no
   assert.equal((await browser.load(asked({ redirect_uri: "http://[::1]:33418/callback" }))).status, 400);
 });
 
+test("the addresses at which editors and their command lines receive answers are accepted", async () => {
+  for (const [registered, used] of [
+    ["http://localhost:3118/callback", "http://localhost:50123/callback"],
+    ["http://127.0.0.1:33418", "http://127.0.0.1:40000/"],
+    ["https://vscode.dev/redirect", "https://vscode.dev/redirect"],
+    ["cursor://anysphere.cursor-mcp/oauth/callback", "cursor://anysphere.cursor-mcp/oauth/callback"],
+  ] as const) {
+    const { body } = await register({ redirect_uris: [registered, "http://[::1]/callback"] });
+    const request = asked({ client_id: String(body["client_id"]), redirect_uri: used });
+    const { status, headers } = await browser.decide(request);
+    assert.deepEqual([status, headers.get("location")?.startsWith(used)], [303, true], used);
+    const decided = await exchange(answerOf(headers).get("code") ?? "", {
+      ...{ client_id: String(body["client_id"]), redirect_uri: used },
+    });
+    assert.equal(decided.status, 200, decided.text);
+  }
+});
+
 test("what is wrong with a request is said with its name and the issuer, and waits for a click", async () => {
   for (const [change, error] of [
     [{ resource: "https://other.example/mcp" }, "invalid_target"],
@@ -387,6 +405,45 @@ test("what a person's program does names both", async () => {
   );
   assert.equal((await api.call("DELETE", `/v1/members/${members[0]?.id}`, { token: org.owner })).status, 204);
   await eventually(async () => (await atTools(token)).status === 401, "a removal ends it");
+});
+
+test("a person of several organizations chooses the one that a program gets, with its projects and their rights there", async () => {
+  const second = await testOrganization(db, "second");
+  await testProject(api.platform, second, "secluded");
+  const foreign = await testOrganization(db, "third");
+  const join = async (by: string, body: object, more: object = {}, cookie = "") => {
+    const made = await api.call("POST", "/v1/invites", { token: by, body });
+    const code = String(made.body["url"]).split("/join#")[1];
+    const headers = { origin: api.baseUrl, "x-berth-dashboard": "1", cookie };
+    const joined = await api.call("POST", "/session/join", { headers, body: { code, ...more } });
+    return joined.headers.get("set-cookie")?.split(";", 1)[0] ?? "";
+  };
+  const first = await join(org.owner, { projects: ["demo"] }, { name: "Both" });
+  const both = consentBrowser(api.baseUrl, await join(second.owner, { role: "owner" }, {}, first));
+  const { html } = await both.load(asked());
+  assert.match(html, /second \(second\)[\s\S]*value="in:acme"/);
+  assert.ok(html.includes("secluded") && !html.includes("demo"));
+  const other = await both.decide(asked(), { choice: "in:acme", organization: "second" });
+  assert.deepEqual([other.status, other.headers.get("location")], [200, null], "it is shown before it is granted");
+  assert.match(other.html, /value="in:second"/);
+  assert.ok(other.html.includes("demo") && !other.html.includes("secluded"));
+  const decided = await both.post(asked(), {
+    ...{ choice: "allow", organization: "acme", reach: "all", days: "90", nonce: nonceOf(other.html) },
+  });
+  const token = String((await exchange(answerOf(decided.headers).get("code") ?? "")).body["access_token"]);
+  const calling = async (name: string, given: object) =>
+    (await atTools(token, { ...list, method: "tools/call", params: { name, arguments: given } })).text;
+  assert.match(await calling("projects", { action: "get", slug: "demo" }), /\\"slug\\":\\"demo\\"/);
+  for (const slug of ["secluded", "other"])
+    assert.match(await calling("projects", { action: "get", slug }), /not_found/, "a member, limited to a project");
+  const listed = (await api.call("GET", "/v1/api-tokens", { token: org.owner })).text;
+  assert.ok(listed.includes('"person":"Both"'), listed);
+  const wrong = { choice: "allow", organization: foreign.slug };
+  for (const choice of [wrong, { ...wrong, choice: `in:${foreign.slug}` }]) {
+    const refused = await both.decide(asked(), choice);
+    assert.deepEqual([refused.status, refused.headers.get("location")], [403, null]);
+  }
+  assert.equal((await browser.decide(asked(), { ...wrong, organization: "second" })).status, 403, "a token has one");
 });
 
 test("a person's command line, signed in to a browser, is not the person: it joins nothing in their name", async () => {

@@ -2,7 +2,10 @@ import type { Caller } from "../features/context.ts";
 import { escape, table, type PageContent } from "./decision-html.ts";
 
 export interface ShownConsent {
+  /** Who consents, in the organization that the program gets. */
   readonly caller: Caller;
+  /** All organizations of the person. */
+  readonly organizations: readonly { readonly slug: string; readonly name: string }[];
   /** As the program calls itself. */
   readonly program: string;
   /** The host whose document describes the program; null: it registered itself. */
@@ -38,7 +41,7 @@ export function consentContent(shown: ShownConsent): PageContent {
   const typed = userCode === undefined ? "" : `<input type="hidden" name="user_code" value="${escape(userCode)}">`;
   const html = `${table(rows)}<p class="warning">${warningOf(receiver)}</p>${wrong}
 <form method="post" class="choice"><input type="hidden" name="nonce" value="${escape(nonce)}">${typed}
-${projectsOf(shown)}${rightsOf(shown)}
+${organizationOf(shown)}${projectsOf(shown)}${rightsOf(shown)}
 <button name="choice" value="allow">Allow</button> <button name="choice" value="deny">Deny</button></form>`;
   return { title: `Connect ${program}?`, html, linksBack: false };
 }
@@ -59,6 +62,23 @@ function warningOf(receiver: ShownConsent["receiver"]): string {
     return "Allow only if you have just started this yourself: any program on this computer can ask under this name.";
   return `Allow only if you began this at ${escape(receiver.name)}: whoever runs that site gets the access.`;
 }
+
+/** Another organization is shown with its own projects before it is granted. */
+function organizationOf({ caller, organizations }: ShownConsent): string {
+  const hidden = `<input type="hidden" name="organization" value="${escape(caller.org_slug)}">`;
+  const others = organizations
+    .filter(({ slug }) => slug !== caller.org_slug)
+    .map(({ slug, name }) => {
+      const text = `${escape(name)} (${escape(slug)})`;
+      return `<button name="choice" value="${chosenIn}${escape(slug)}">${text}</button>`;
+    });
+  if (others.length === 0) return hidden;
+  const legend = `<legend>Organization</legend><p>The program reaches ${escape(caller.org_name)} alone. Another one instead:</p>`;
+  return `${hidden}<fieldset>${legend}${others.join(" ")}</fieldset>`;
+}
+
+/** What the button of another organization sends begins with this. */
+export const chosenIn = "in:";
 
 function projectsOf({ projects, caller }: ShownConsent): string {
   const all = caller.project_ids === null ? "All of the organization, later ones too" : "All that you reach";

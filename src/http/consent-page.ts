@@ -3,10 +3,11 @@ import { limits } from "../contract/limits.ts";
 import { Refused, type Caller, type HandlerPlatform } from "../features/context.ts";
 import { addressKey } from "../kit/address-key.ts";
 import type { Log } from "../kit/log.ts";
-import { againPage, codeContent, consentContent, resultContent, wrongContent } from "./consent-html.ts";
+import { againPage, chosenIn, codeContent, consentContent, resultContent, wrongContent } from "./consent-html.ts";
 import { pageHeaders, renderContent, type PageContent } from "./decision-html.ts";
 import { answerTo } from "./errors.ts";
 import {
+  callerIn,
   commandLine,
   decideDevice,
   findClient,
@@ -14,6 +15,7 @@ import {
   isSameRedirect,
   issueCode,
   openDevice,
+  organizationsToChoose,
   projectsToChoose,
   receiverOf,
   shownName,
@@ -144,7 +146,10 @@ async function showAuthorize(page: ConsentPage, exchange: Exchange): Promise<Fas
 }
 
 interface Asking {
+  /** The caller of the session. */
   readonly caller: Caller;
+  /** Its organization, or the one that the person chose. */
+  readonly organization: string | undefined;
   readonly client: Client;
   readonly device: string;
   readonly redirect: string | null;
@@ -158,10 +163,10 @@ interface Asking {
 const consent = (
   page: ConsentPage,
   { request, reply }: Exchange,
-  asking: Asked & { caller: Caller; problem?: string },
+  asking: Asked & { caller: Caller; problem?: string; organization?: string | undefined },
 ) =>
   askFor(page, reply, {
-    ...{ problem: undefined, ...asking },
+    ...{ problem: undefined, organization: undefined, ...asking },
     device: shownName(asking.query["device_name"]),
     nonceKey: authorizeKey(asking.caller, request),
     path: request.url,
@@ -170,19 +175,23 @@ const consent = (
 async function askFor(
   page: ConsentPage,
   reply: FastifyReply,
-  { redirect, nonceKey, client, device, path, ...asking }: Asking,
+  { redirect, nonceKey, client, device, path, organization, ...asking }: Asking,
 ) {
-  const reason = whyNotConnect(asking.caller);
+  const { db } = page.platform;
+  const caller = await requireCallerIn(page, asking.caller, organization);
+  const reason = whyNotConnect(caller);
   if (reason !== undefined) return send(page, { reply, status: 403, content: wrongContent(reason) });
   const isCommandLine = client.id === commandLine.id;
   const content = consentContent({
     ...asking,
+    caller,
+    organizations: await organizationsToChoose(db, asking.caller),
     isCommandLine,
     proof: hasProof(asking.caller) ? null : signInAndReturnTo(path),
     describedBy: client.id.startsWith("https://") ? new URL(client.id).host : null,
     program: isCommandLine ? "berth on ".concat(device || "a computer") : client.name,
     receiver: redirect === null ? null : receiverOf(redirect),
-    projects: await projectsToChoose(page.platform.db, asking.caller),
+    projects: await projectsToChoose(db, caller),
     nonce: makeNonce(page.platform, nonceKey),
   });
   return send(page, {
@@ -191,6 +200,17 @@ async function askFor(
     content,
     ...(redirect && { redirect }),
   });
+}
+
+async function requireCallerIn({ platform }: ConsentPage, caller: Caller, organization: string | undefined) {
+  const found = await callerIn(platform.db, caller, organization);
+  if (found !== undefined) return found;
+  throw new Refused("forbidden", { error: "You are not a member of this organization, or no longer." });
+}
+
+/** Returns the organization of whose button was pressed; undefined for another button. */
+function newlyChosen({ choice }: Form): string | undefined {
+  return choice?.startsWith(chosenIn) ? choice.slice(chosenIn.length) : undefined;
 }
 
 /** What a form is valid for: this session, and exactly this request of a program. */
@@ -210,14 +230,17 @@ async function decideAuthorize(page: ConsentPage, exchange: Exchange): Promise<F
     return send(page, { reply, status: 403, content: resultContent("elsewhere") });
   const asked = await validAsked(page, exchange);
   if (asked === undefined) return reply;
+  const { organization } = form;
+  const other = newlyChosen(form);
+  if (other !== undefined) return consent(page, exchange, { ...asked, caller, organization: other });
   if (form["choice"] !== "allow") return leave(reply, answerUrl(page, exchange, asked, { error: "access_denied" }));
   const choice = choiceOf(form);
-  if (typeof choice === "string") return consent(page, exchange, { ...asked, caller, problem: choice });
+  if (typeof choice === "string") return consent(page, exchange, { ...asked, caller, organization, problem: choice });
   const { client, redirect: redirect_uri, query } = asked;
   const challenge = query["code_challenge"] ?? "";
   const code = await issueCode(
     platform,
-    caller,
+    await requireCallerIn(page, caller, organization),
     { client, redirect_uri, challenge, device: shownName(query["device_name"]) },
     choice,
   );
@@ -257,6 +280,7 @@ async function decideCode(
   const { platform } = page;
   const form = request.body ?? {};
   const { user_code: typed = "", choice: button } = form;
+  const other = newlyChosen(form);
   const caller = await sessionOf(page.signIn, request);
   if (caller === undefined) return askToSignIn(page, { request, reply });
   const isOwn = isFromThisPage(request, platform.addresses.controlUrl);
@@ -269,14 +293,17 @@ async function decideCode(
   const again = () =>
     send(page, { reply, status: 404, content: codeContent(makeNonce(platform, deviceKey(caller)), unknown) });
   const choice = button === "allow" ? choiceOf(form) : null;
-  if (button === "open" || typeof choice === "string") {
+  if (button === "open" || other !== undefined || typeof choice === "string") {
     const device = await openDevice(platform, caller, typed);
     if (device === undefined) return again();
     const problem = typeof choice === "string" ? choice : undefined;
     const asking = { caller, client: commandLine, device: device.device, redirect: null, problem, userCode: typed };
-    return askFor(page, reply, { ...asking, path: request.url, nonceKey: `${deviceKey(caller)} ${typed}` });
+    const organization = other ?? form["organization"];
+    const nonceKey = `${deviceKey(caller)} ${typed}`;
+    return askFor(page, reply, { ...asking, organization, path: request.url, nonceKey });
   }
-  if (!(await decideDevice(platform, caller, typed, choice))) return again();
+  const inChosen = await requireCallerIn(page, caller, form["organization"]);
+  if (!(await decideDevice(platform, inChosen, typed, choice))) return again();
   return send(page, { reply, status: 200, content: resultContent(choice === null ? "denied" : "allowed") });
 }
 

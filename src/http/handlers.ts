@@ -94,6 +94,7 @@ export {
   type Session,
 } from "../features/people/people.ts";
 export {
+  callerIn,
   commandLine,
   decideDevice,
   disconnect,
@@ -105,6 +106,7 @@ export {
   isSameRedirect,
   issueCode,
   openDevice,
+  organizationsToChoose,
   pollDevice,
   projectsToChoose,
   receiverOf,

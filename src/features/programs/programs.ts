@@ -7,7 +7,7 @@ import type { Db, Tx } from "../../store/database.ts";
 import { recordActivity } from "../activity/activity.ts";
 import { voidApprovals } from "../approvals/approvals.ts";
 import { Refused, type Caller, type HandlerPlatform } from "../context.ts";
-import { isRecent } from "../people/people.ts";
+import { describePerson, isRecent } from "../people/people.ts";
 import {
   callerNow,
   expiryWithin,
@@ -92,6 +92,20 @@ export function whyNotConnect(caller: Caller): string | undefined {
 /** Returns whether a person who is signed in proved a moment ago to be there. A token needs no proof. */
 export function hasProof({ session_id, fresh_at }: Pick<Caller, "session_id" | "fresh_at">): boolean {
   return session_id === null || isRecent(fresh_at);
+}
+
+/** Returns the organizations among which the person of a session chooses; none for a token, which belongs to one. */
+export async function organizationsToChoose(db: Db, { session_id, person_id }: Caller) {
+  return session_id === null ? [] : ((await describePerson(db, person_id))?.organizations ?? []);
+}
+
+/** Returns the session's person as a member of the organization that they chose; undefined when they are none. */
+export async function callerIn(db: Db, caller: Caller, slug = caller.org_slug): Promise<Caller | undefined> {
+  if (slug === caller.org_slug) return caller;
+  const chosen = (await organizationsToChoose(db, caller)).find((each) => each.slug === slug);
+  const there = chosen && (await callerNow(db, chosen.id));
+  const { session_id, fresh_at } = caller;
+  return there && { ...there, session_id, fresh_at };
 }
 
 export async function projectsToChoose(db: Db, caller: Caller): Promise<readonly string[]> {

@@ -73,10 +73,10 @@ export type WantedToken = Omit<NewToken, "id" | "hash" | "prefix" | "platform_ad
 
 /** Returns the caller of a token, or a membership, as it is now; undefined when it has ended. */
 export async function callerNow(
-  tx: Tx,
+  db: Db | Tx,
   tokenId: string,
 ): Promise<(Caller & { expires_at: string | null }) | undefined> {
-  const row = await selectCaller(tx, tokenId);
+  const row = await selectCaller(db, tokenId);
   return row && { ...row, scopes: knownScopes(row.scopes) };
 }
 
