@@ -4,7 +4,7 @@ import { scopes, type Scope } from "../../src/contract/access.ts";
 import { errors } from "../../src/contract/errors.ts";
 import { routes } from "../../src/contract/routes.ts";
 import { changes, errorsOf, type Row } from "../../src/contract/table.ts";
-import { testThings, type Things } from "../support/fixtures.ts";
+import { testLimitedPerson, testThings, type Things } from "../support/fixtures.ts";
 import {
   sharedApi,
   testOrganization,
@@ -28,6 +28,7 @@ const callers = [
   "suspended",
   "approval mode",
   "limited",
+  "limited person",
 ] as const;
 type CallerName = (typeof callers)[number];
 
@@ -47,7 +48,7 @@ await api.database.db
 await api.database.db.insertInto("platform_backup").values({ id: "pbk_running", origin: "daily" }).execute();
 const make = (org: TestOrganization) => testThings(api.platform, org);
 const owned = { home: await make(home), abroad: await make(abroad), frozen: await make(frozen) };
-/** Another project of the same organization, which tokens limited to the first one don't reach. */
+/** Another project of the same organization, which tokens and people limited to the first one don't reach. */
 const beside = await make(home);
 
 test("the matrix contains every row of the contract, and no other row", () => {
@@ -96,8 +97,10 @@ for (const row of routes as readonly Row[]) {
         const called = await send(permission, things, { token: await tokenOf(name, permission, things) });
         assert.equal(called.status, expected, called.text);
         assertDeclared(row, called);
-        if (name === "limited" && !isOpenToLimited(row.name, permission) && permission.access !== "operator")
-          assert.equal(called.body["code"], "unlimited_only");
+        const isShut = !isOpenToLimited(row.name, permission) && permission.access !== "operator";
+        if (isShut && name === "limited") assert.equal(called.body["code"], "unlimited_only");
+        if (isShut && name === "limited person")
+          assert.equal(called.body["code"], permission.access === "owner" ? "owner_only" : "unlimited_only");
         if (name === "approval mode" && permission.approval === true && called.status === 403)
           assert.equal(called.body["code"], "approval_required");
       });
@@ -116,22 +119,24 @@ for (const row of routes as readonly Row[]) {
       assert.equal(named.status, 404, named.text);
     });
     if (permission.names === "organization" || permission.everyOrganization) return;
-    test("gives a token limited to projects the same bytes for another project's thing as for a missing one", async () => {
-      const limited = await tokenOf("limited", permission, owned.home);
-      const never = neverMade(beside);
-      const own = `/v1/projects/${owned.home.project.slug}/env/SIZE`;
-      const used = { token: limited, body: { value: "1" }, headers: { "idempotency-key": "used-before" } };
-      assert.equal((await api.call("PUT", own, used)).status, 204);
-      for (const key of [undefined, "used-before"])
-        for (const body of [permission.body?.(beside), { nonsense: 1 }]) {
-          const headers = key && changes(row) ? { "idempotency-key": key } : {};
-          const theirs = await send(permission, beside, { token: limited, headers }, body);
-          const missing = await send(permission, never, { token: limited, headers }, body);
-          assert.equal(theirs.text, missing.text);
-          assert.deepEqual(comparable(theirs), comparable(missing));
-          assert.equal(theirs.status, isOpenToLimited(row.name, permission) ? 404 : 403, theirs.text);
-        }
-    });
+    for (const name of ["limited", "limited person"] as const)
+      test(`gives a ${name === "limited" ? "token" : "person"} limited to projects the same bytes for another project's thing as for a missing one`, async () => {
+        const limited = await tokenOf(name, permission, owned.home);
+        const isOpen = isOpenToLimited(row.name, permission) && (name === "limited" || permission.access === "member");
+        const never = neverMade(beside);
+        const own = `/v1/projects/${owned.home.project.slug}/env/SIZE`;
+        const used = { token: limited, body: { value: "1" }, headers: { "idempotency-key": "used-before" } };
+        assert.equal((await api.call("PUT", own, used)).status, 204);
+        for (const key of [undefined, "used-before"])
+          for (const body of [permission.body?.(beside), { nonsense: 1 }]) {
+            const headers = key && changes(row) ? { "idempotency-key": key } : {};
+            const theirs = await send(permission, beside, { token: limited, headers }, body);
+            const missing = await send(permission, never, { token: limited, headers }, body);
+            assert.equal(theirs.text, missing.text);
+            assert.deepEqual(comparable(theirs), comparable(missing));
+            assert.equal(theirs.status, isOpen ? 404 : 403, theirs.text);
+          }
+      });
     test("gives the same bytes for another organization's thing as for a missing one", async () => {
       const foreign = owned.abroad;
       const never = neverMade(foreign);
@@ -150,7 +155,7 @@ for (const row of routes as readonly Row[]) {
 
 /** Derives the expected status from the table of permissions, independently of the server's code. */
 function expectedStatus(row: string, permission: Permission, caller: CallerName): number {
-  const { access, scope, names, allowed } = permission;
+  const { access, scope, names, allowed, ofPerson } = permission;
   if (access === "public") return allowed;
   switch (caller) {
     case "no token":
@@ -169,6 +174,8 @@ function expectedStatus(row: string, permission: Permission, caller: CallerName)
       return access === "member" ? allowed : 403;
     case "limited":
       return access === "operator" || !isOpenToLimited(row, permission) ? 403 : allowed;
+    case "limited person":
+      return access !== "member" || !isOpenToLimited(row, permission) ? 403 : (ofPerson ?? allowed);
     case "owner":
       return access === "operator" ? 403 : allowed;
     case "operator":
@@ -202,6 +209,8 @@ async function tokenOf(name: CallerName, permission: Permission, things: Things)
       ).text;
     case "limited":
       return (await testToken(db, home.id, { role: "owner", project_ids: [things.project.id] })).text;
+    case "limited person":
+      return testLimitedPerson(db, home.id, [things.project.id]);
     case "approval mode":
       return (await testToken(db, home.id, { ...strongest, approval_mode: true })).text;
     default:

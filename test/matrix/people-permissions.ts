@@ -17,15 +17,22 @@ const operator = { access: "operator", names: null, scope: "orgs:write" } as con
 /** The permissions of the rows about people. */
 export const peoplePermissions: Readonly<Record<string, Permission>> = {
   "me.sessions": { ...me, method: "GET", allowed: 200 },
-  "me.end_sessions": { ...me, method: "POST", path: () => "/v1/me/sessions/end", allowed: 409 },
-  "me.update": { ...me, method: "PATCH", path: () => "/v1/me", body: () => ({ name: "Ada" }), allowed: 409 },
+  "me.end_sessions": { ...me, method: "POST", path: () => "/v1/me/sessions/end", allowed: 409, ofPerson: 204 },
+  "me.update": {
+    ...me,
+    method: "PATCH",
+    path: () => "/v1/me",
+    body: () => ({ name: "Ada" }),
+    allowed: 409,
+    ofPerson: 204,
+  },
   "me.passkeys": { ...me, method: "GET", path: () => "/v1/me/passkeys", allowed: 200 },
-  "me.rename_passkey": { ...ownPasskey, method: "PATCH", body: () => ({ name: "Phone" }), allowed: 409 },
-  "me.delete_passkey": { ...ownPasskey, approval: true, method: "DELETE", allowed: 409 },
+  "me.rename_passkey": { ...ownPasskey, method: "PATCH", body: () => ({ name: "Phone" }), allowed: 409, ofPerson: 404 },
+  "me.delete_passkey": { ...ownPasskey, approval: true, method: "DELETE", allowed: 409, ofPerson: 404 },
   "me.identities": { ...me, method: "GET", path: () => "/v1/me/identities", allowed: 200 },
   "me.unlink_identity": {
     ...{ ...me, approval: true, method: "DELETE", path: () => "/v1/me/identities/idn_none" },
-    allowed: 409,
+    ...{ allowed: 409, ofPerson: 404 },
   },
   "providers.list": {
     ...operator,

@@ -13,6 +13,8 @@ export interface Permission {
   readonly body?: (things: Things) => unknown;
   /** The status that an allowed caller gets for the things of `testThings`. */
   readonly allowed: number;
+  /** The status that a person in a session gets, where it differs from a token's. */
+  readonly ofPerson?: number;
   /** The path contains the organization, so operators of any organization can reach the thing. */
   readonly everyOrganization?: true;
   /** The kind of thing in the path; everything but an organization belongs to an organization. */
@@ -31,7 +33,7 @@ export interface Permission {
     | null;
 }
 
-/** The rows that tokens limited to projects may call, although their paths name no project, build or backup. */
+/** The rows that tokens and people limited to projects may call, although their paths name no project, build or backup. */
 export const openToLimited: readonly string[] = [
   ...[
     "me.get",

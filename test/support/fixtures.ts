@@ -1,14 +1,16 @@
 import { randomBytes } from "node:crypto";
 import { sql } from "kysely";
+import { scopesOf } from "../../src/contract/routes.ts";
 import type { HandlerPlatform } from "../../src/features/context.ts";
 import { sealFollow } from "../../src/features/follow/follow.ts";
 import { markReady, markRunning } from "../../src/features/replicas/replicas.ts";
 import { insertKey } from "../../src/features/ssh-keys/queries.ts";
 import { sealSecret, sealUrl } from "../../src/features/webhooks/webhooks.ts";
+import { hashOf, newTokenText } from "../../src/features/tokens/tokens.ts";
 import { newId } from "../../src/kit/ids.ts";
 import type { Image } from "../../src/ports/builder.ts";
 import type { Db } from "../../src/store/database.ts";
-import { testToken, type TestOrganization } from "./test-platform.ts";
+import { testToken, type TestOrganization, type TestTokenOptions } from "./test-platform.ts";
 
 /** The parts of the platform that fixtures need. */
 type Store = Pick<HandlerPlatform, "db" | "vault">;
@@ -165,11 +167,28 @@ export async function testThings(platform: Store, org: TestOrganization): Promis
 
 /** Inserts a person who is a member of the organization; returns the membership's id. */
 async function testMember(db: Db, orgId: string): Promise<string> {
+  return (await insertMember(db, orgId, {})).id;
+}
+
+async function insertMember(db: Db, orgId: string, rights: Pick<TestTokenOptions, "project_ids">) {
   const person = { id: newId("per"), name: "Ada" };
   await db.insertInto("person").values(person).execute();
-  const { id } = await testToken(db, orgId, { role: "member" });
+  const { id } = await testToken(db, orgId, { role: "member", scopes: scopesOf("member"), ...rights });
   await db.updateTable("api_token").set({ kind: "member", person_id: person.id }).where("id", "=", id).execute();
-  return id;
+  return { id, person_id: person.id };
+}
+
+/** Inserts a person who is a member limited to these projects, and has just signed in; returns the session's text. */
+export async function testLimitedPerson(db: Db, orgId: string, project_ids: readonly string[]): Promise<string> {
+  const { id: token_id, person_id } = await insertMember(db, orgId, { project_ids });
+  const text = newTokenText("s");
+  const session = { id: newId("ses"), person_id, token_id, hash: hashOf(text), method: "passkey" } as const;
+  const times = { fresh_at: new Date(), expires_at: new Date("2100-01-01") };
+  await db
+    .insertInto("session")
+    .values({ ...session, ...times, user_agent: "", address: "" })
+    .execute();
+  return text;
 }
 
 async function testInvite(db: Db, orgId: string): Promise<string> {
