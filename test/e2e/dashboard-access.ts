@@ -330,6 +330,59 @@ async function signsDecision(owner: Page): Promise<void> {
   await headingOf(owner, "Approved").waitFor();
 }
 
+/** Lets the platform ask once for a proof that the person is there; the page then sends the same again. */
+async function wantsProof(person: Page, path: string, act: () => Promise<void>): Promise<void> {
+  const sent: string[] = [];
+  await person.route(path, async (route) => {
+    if (route.request().method() !== "POST") return route.fallback();
+    sent.push(route.request().postData() ?? "");
+    const refusal = { error: "Sign in again.", code: "fresh_sign_in_required" };
+    return sent.length === 1 ? route.fulfill({ status: 403, json: refusal }) : route.fallback();
+  });
+  await faults.during([/^403 \/v1\//], async () => {
+    await act();
+    await eventually(async () => sent.length === 2, "the form is sent again");
+  });
+  assert.equal(sent[0], sent[1]);
+  await person.unroute(path);
+}
+
+/** The operator disables an account of another organization, enables it, and makes its link. */
+async function disablesAndRescues(operator: Page, person: Page): Promise<void> {
+  const made = await platform.call("POST", "/v1/orgs", { slug: "lodge", name: "Lodge" });
+  const headers = {
+    authorization: `Bearer ${String(made.body["owner_token"])}`,
+    "content-type": "application/json",
+  };
+  const invited = await fetch(`${platform.api}/v1/invites`, { method: "POST", headers, body: '{"role":"owner"}' });
+  await person.goto(((await invited.json()) as { url: string }).url);
+  await person.getByLabel("Your name").fill("Lin");
+  await person.getByRole("button", { name: "Create a passkey and join" }).click();
+  await headingOf(person, "Overview").waitFor();
+  await operator.goto(new URL("/operator/organizations", operator.url()).href);
+  const row = operator.getByRole("row", { name: /Lin.*lodge/ });
+  await row.getByText("Active").waitFor();
+  await looksRight(operator);
+  const dialog = operator.getByRole("dialog");
+  const disable = row.getByRole("button", { name: "Disable" });
+  await faults.during([/^401 /], async () => {
+    await disable.click();
+    await dialog.getByLabel("Type Lin to confirm").fill("Lin");
+    await dialog.getByRole("button", { name: "Disable", exact: true }).click();
+    await row.getByText("Disabled").waitFor();
+    await headingOf(person, "Your session has ended").waitFor();
+  });
+  await row.getByRole("button", { name: "Enable", exact: true }).click();
+  await row.getByText("Active").waitFor();
+  await row.getByRole("button", { name: "Sign-in link" }).click();
+  await dialog.getByRole("button", { name: "Make the link" }).click();
+  const link = await dialog.locator("code").innerText();
+  await operator.getByRole("button", { name: "I have it" }).click();
+  await person.goto(link);
+  await person.getByRole("button", { name: "Sign in as Lin" }).click();
+  await headingOf(person, "Overview").waitFor();
+}
+
 test("an owner makes an account with a passkey, invites a colleague, changes and removes them", { skip }, async () => {
   const owner = await withPasskeys(await visitorWith(platform.token));
   await headingOf(owner, "Overview").waitFor();
@@ -361,7 +414,7 @@ test("an owner makes an account with a passkey, invites a colleague, changes and
   mailbox.state.refuses = true;
   await owner.getByRole("button", { name: "Invite a person" }).click();
   await dialog.getByLabel("E-mail address (optional)").fill("eve@example.com");
-  await dialog.getByRole("button", { name: "Invite", exact: true }).click();
+  await wantsProof(owner, "**/v1/invites", () => dialog.getByRole("button", { name: "Invite", exact: true }).click());
   await dialog.getByText(/^No mail could be sent: .*Send this link to one person\.$/).waitFor();
   await looksRight(owner);
   await owner.getByRole("button", { name: "I have it" }).click();
@@ -397,8 +450,27 @@ test("an owner makes an account with a passkey, invites a colleague, changes and
     await colleague.getByRole("button", { name: "Sign in with a passkey" }).click();
     await colleague.getByText("You are in no organization any more.").waitFor();
   });
+  await disablesAndRescues(owner, colleague);
   await colleague.context().close();
   await owner.context().close();
+});
+
+test("a sign-in leads to no page but the platform's own", { skip }, async () => {
+  for (const next of [
+    "//evil.example",
+    "/\\evil.example",
+    "https://evil.example/",
+    "/session/authorize?\t",
+    "/session/device//",
+  ]) {
+    const visitor = await openPage();
+    await visitor.goto(at(`/sign-in?next=${encodeURIComponent(next)}`));
+    await visitor.getByLabel("API token").fill(platform.token);
+    await visitor.getByRole("button", { name: "Sign in", exact: true }).click();
+    await headingOf(visitor, "Overview").waitFor();
+    assert.equal(new URL(visitor.url()).origin, new URL(platform.api).origin);
+    await visitor.context().close();
+  }
 });
 
 test(

@@ -14,6 +14,7 @@ import { Problem } from "../../ui/problem.tsx";
 import { State } from "../../ui/status.tsx";
 import { timeColumn, type Column } from "../../ui/table.tsx";
 import { Plain } from "../../ui/text.tsx";
+import { Accounts } from "../people/accounts.tsx";
 
 type Org = Answer<"orgs.list">["orgs"][number];
 type Open = { readonly kind: "create" } | { readonly kind: "edit" | "rescue" | "disable"; readonly org: Org };
@@ -44,6 +45,7 @@ export function OrgsPage() {
         columns={columnsFor(doing)}
         phone={(org) => <Item org={org} {...doing} />}
       />
+      {orgs.data !== undefined && <Accounts />}
       {open?.kind === "create" && <CreateOrg onClose={close} />}
       {open?.kind === "edit" && <EditOrg org={open.org} onClose={close} />}
       {open?.kind === "rescue" && <Rescue org={open.org} onClose={close} />}

@@ -8,11 +8,11 @@ import { List } from "../../ui/list.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { timeColumn, type Column } from "../../ui/table.tsx";
-import { Plain } from "../../ui/text.tsx";
 import { Empty } from "../../ui/view.tsx";
 import { ChangeMember } from "./change-member.tsx";
 import { Invitations } from "./invitations.tsx";
 import { Invite } from "./invite.tsx";
+import { NameAndEmail } from "./name-and-email.tsx";
 import { Rights, type Member } from "./rights.tsx";
 
 /** Lists the people of the organization, and its open invitations. */
@@ -88,18 +88,7 @@ function columnsFor(onChange: Choose, onRemove: Choose): readonly Column<Member>
     {
       head: "Name",
       grow: true,
-      cell: ({ name, email }) => (
-        <span className="flex min-w-0 flex-col leading-4.5">
-          <span className="truncate font-medium">
-            <Plain>{name}</Plain>
-          </span>
-          {email !== null && (
-            <span className="truncate text-xs text-faint">
-              <Plain>{email}</Plain>
-            </span>
-          )}
-        </span>
-      ),
+      cell: (member) => <NameAndEmail of={member} />,
     },
     { head: "Role", cell: (member) => <Rights of={member} /> },
     timeColumn("Last used", (row) => row.last_used_at, { none: "never" }),
