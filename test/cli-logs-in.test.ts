@@ -181,6 +181,13 @@ test("a person of several organizations chooses the one of a code", async () => 
   const token = String((await post("/oauth/token", given)).body["access_token"]);
   const { organization } = (await api.call("GET", "/v1/me", { token })).body as { organization: { slug: string } };
   assert.equal(organization.slug, "acme");
+  const made = await api.call("POST", "/v1/projects", { token, body: { slug: "typed", name: "Typed" } });
+  assert.equal(made.status, 201, made.text);
+  const { activity } = (await api.call("GET", "/v1/activity", { token: org.owner })).body as {
+    activity: { action: string; actor: { name: string } }[];
+  };
+  const creator = activity.find(({ action }) => action === "project.created")?.actor.name;
+  assert.equal(creator, "Both via berth on laptop", "the activity names the person and the program");
 });
 
 test("a code that was denied or has expired gives nothing, and only the command line may ask", async () => {

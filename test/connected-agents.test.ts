@@ -1,22 +1,25 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Client as NewClient, StreamableHTTPClientTransport as NewTransport } from "@modelcontextprotocol/client";
-import { Client as OldClient } from "@modelcontextprotocol/sdk/client/index.js";
-import { StreamableHTTPClientTransport as OldTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { scopes } from "../src/contract/access.ts";
 import type { OutgoingOutcome } from "../src/ports/outgoing-http.ts";
 import { answerOf, consentBrowser, cookieFor, nonceOf, proof } from "./support/consent.ts";
 import { eventually } from "./support/eventually.ts";
 import { testProject } from "./support/fixtures.ts";
+import { connectFromNothing, redirect } from "./support/mcp-clients.ts";
 import { sharedApi, testOrganization, testToken } from "./support/test-platform.ts";
 
 /** What other sites answer, by address. */
 const sites: Record<string, OutgoingOutcome> = {};
 const seen: string[] = [];
+const limits = { timeoutMs: 3000, excerptBytes: 5 * 1024 + 1 };
 const api = await sharedApi({
   ports: {
     outgoingHttp: {
-      send: async ({ url }) => (seen.push(url), sites[url]) ?? { outcome: "failed", reason: "It is private." },
+      async send({ url, timeoutMs, excerptBytes }) {
+        assert.deepEqual({ timeoutMs, excerptBytes }, limits, "a document that is slow or large is read no further");
+        seen.push(url);
+        return sites[url] ?? { outcome: "failed", reason: "It is private." };
+      },
     },
   },
 });
@@ -25,7 +28,6 @@ const org = await testOrganization(db, "acme");
 await testProject(api.platform, org, "demo");
 await testProject(api.platform, org, "other");
 const browser = consentBrowser(api.baseUrl, await cookieFor(api.baseUrl, org.owner));
-const redirect = "http://127.0.0.1:33418/callback";
 
 type Answer = Awaited<ReturnType<typeof api.call>>;
 const post = (path: string, form: Record<string, string> | string) =>
@@ -61,58 +63,14 @@ const atTools = (token: string, body: object = list) =>
   api.call("POST", "/mcp", { token, body, headers: { accept: "application/json, text/event-stream" } });
 const errorOf = ({ status, body }: Answer) => [status, body["error"]];
 
-/** What an SDK keeps while it signs in; `url` is where it sends the browser. */
-function provider(clientMetadataUrl?: string) {
-  const kept: Record<string, unknown> = {};
-  return {
-    kept,
-    ...(clientMetadataUrl && { clientMetadataUrl }),
-    redirectUrl: redirect,
-    clientMetadata: { client_name: "An SDK", redirect_uris: [redirect], application_type: "native" },
-    state: () => "st",
-    clientInformation: () => kept["client"],
-    saveClientInformation: (client: object) => void (kept["client"] = client),
-    tokens: () => kept["tokens"],
-    saveTokens: (tokens: object) => void (kept["tokens"] = tokens),
-    codeVerifier: () => kept["verifier"],
-    saveCodeVerifier: (verifier: string) => void (kept["verifier"] = verifier),
-    redirectToAuthorization: (url: URL) => void (kept["url"] = url),
-    saveDiscoveryState: (state: object) => void (kept["state"] = state),
-    discoveryState: () => kept["state"],
-  };
-}
-
-const generations = {
-  "SDK 1": {
-    client: () => new OldClient({ name: "old", version: "1" }),
-    transport: (url: URL, authProvider: never) => new OldTransport(url, { authProvider }),
-  },
-  "SDK 2": {
-    client: () => new NewClient({ name: "new", version: "1" }, { versionNegotiation: { mode: "auto" } }),
-    transport: (url: URL, authProvider: never) => new NewTransport(url, { authProvider }),
-  },
-};
-
 const described = "https://sdk.example/client.json";
 const ways = [undefined, described] as const;
-for (const [name, make, way] of Object.entries(generations).flatMap(([name, make]) =>
-  ways.map((way) => [name, make, way] as const),
-))
+for (const [name, way] of (["SDK 1", "SDK 2"] as const).flatMap((name) => ways.map((way) => [name, way] as const)))
   test(`a client of ${name}${way === undefined ? "" : " with a document"} connects from the address alone: discovery, registration, consent, tools, a call`, async () => {
-    const given = provider(way);
     const content = { client_id: described, client_name: "An SDK", redirect_uris: [redirect] };
     sites[described] = { outcome: "answered", status: 200, excerpt: JSON.stringify(content) };
-    const transport = () => make.transport(new URL("/mcp", api.baseUrl), given as never);
-    const first = transport();
-    await assert.rejects(make.client().connect(first as never), /nauthorized/);
-    const { status, headers } = await browser.decide(given.kept["url"] as URL);
-    assert.equal(status, 303);
-    const answer = answerOf(headers);
-    assert.deepEqual([answer.get("state"), answer.get("iss")], ["st", api.baseUrl]);
+    const client = await connectFromNothing(name, api.baseUrl, browser, way);
     if (way !== undefined) assert.ok(seen.includes(described));
-    await first.finishAuth((name === "SDK 2" ? answer : answer.get("code")) as never);
-    const client = make.client();
-    await client.connect(transport() as never);
     assert.ok((await client.listTools()).tools.length > 10);
     const called = await client.callTool({ name: "projects", arguments: { action: "get", slug: "demo" } });
     assert.match(JSON.stringify(called.content), /demo/);
@@ -419,7 +377,8 @@ test("a person of several organizations chooses the one that a program gets, wit
     return joined.headers.get("set-cookie")?.split(";", 1)[0] ?? "";
   };
   const first = await join(org.owner, { projects: ["demo"] }, { name: "Both" });
-  const both = consentBrowser(api.baseUrl, await join(second.owner, { role: "owner" }, {}, first));
+  const cookie = await join(second.owner, { role: "owner" }, {}, first);
+  const both = consentBrowser(api.baseUrl, cookie);
   const { html } = await both.load(asked());
   assert.match(html, /second \(second\)[\s\S]*value="in:acme"/);
   assert.ok(html.includes("secluded") && !html.includes("demo"));
@@ -438,6 +397,13 @@ test("a person of several organizations chooses the one that a program gets, wit
     assert.match(await calling("projects", { action: "get", slug }), /not_found/, "a member, limited to a project");
   const listed = (await api.call("GET", "/v1/api-tokens", { token: org.owner })).text;
   assert.ok(listed.includes('"person":"Both"'), listed);
+  const line = await connectCommandLine(cookie, { organization: "acme" });
+  const me = (await api.call("GET", "/v1/me", { token: line })).body as {
+    organization: { slug: string };
+    token: { scopes: string[] };
+  };
+  // Nobody proved to be there, neither in the session's organization nor in the chosen one.
+  assert.deepEqual([me.organization.slug, me.token.scopes.includes("tokens:write")], ["acme", false]);
   const wrong = { choice: "allow", organization: foreign.slug };
   for (const choice of [wrong, { ...wrong, choice: `in:${foreign.slug}` }]) {
     const refused = await both.decide(asked(), choice);
@@ -461,6 +427,9 @@ test("a person's command line, signed in to a browser, is not the person: it joi
   const { body } = await exchange(answerOf(headers).get("code") ?? "", change);
   const text = String(body["access_token"]);
   assert.equal((await api.call("GET", "/v1/me", { token: text })).status, 200);
+  const agent = await consentBrowser(api.baseUrl, cookie).decide(asked());
+  const tools = String((await exchange(answerOf(agent.headers).get("code") ?? "")).body["access_token"]);
+  assert.equal((await atTools(tools)).status, 200);
   const foreign = await testOrganization(db, "foreign");
   const refused = await join({ code: await invite(foreign.owner) }, await cookieFor(api.baseUrl, text));
   assert.deepEqual([refused.status, refused.body["token"]], [400, undefined]);
@@ -469,6 +438,7 @@ test("a person's command line, signed in to a browser, is not the person: it joi
   assert.equal((await end(String(grace.body["token"]))).status, 204);
   const isRefused = async () => (await api.call("GET", "/v1/me", { token: text })).status === 401;
   await eventually(isRefused, "to sign out everywhere disconnects it");
+  await eventually(async () => (await atTools(tools)).status === 401, "and the agent");
 });
 
 /** Connects a command line as a person does who is signed in with this cookie. */
@@ -544,8 +514,11 @@ test("a person who was disabled in this moment connects nothing", async () => {
   assert.deepEqual([status, answered.get("location")], [403, null]);
 });
 
-test("parallel agents share one token", async () => {
-  const token = await connect();
+test("parallel agents share one token, which works for ninety days without a new consent", async () => {
+  const { body } = await exchange(await newCode());
+  const token = String(body["access_token"]);
+  assert.ok(Number(body["expires_in"]) > 89 * 86_400);
+  assert.equal(body["refresh_token"], undefined);
   const all = await Promise.all(Array.from({ length: 5 }, () => atTools(token)));
   assert.deepEqual(new Set(all.map(({ status }) => status)), new Set([200]));
 });

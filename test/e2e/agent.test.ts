@@ -7,7 +7,9 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { runOk, systemPath } from "../../src/kit/exec.ts";
+import { consentBrowser, cookieFor } from "../support/consent.ts";
 import { eventually, guardMs } from "../support/eventually.ts";
+import { connectFromNothing } from "../support/mcp-clients.ts";
 import { startPlatform, type TestPlatform } from "./platform.ts";
 
 // Drawn with other journey files: it starts whole platforms, which takes too long for every run.
@@ -94,6 +96,66 @@ test("an agent deploys a new project with a database, a cron job and a verified 
   assert.equal(back["serving"], true);
   await eventually(async () => (await platform.visit(slug)).status === 200, "the undeleted project serves requests");
 });
+
+for (const generation of ["SDK 1", "SDK 2"] as const)
+  test(`an agent of ${generation} that knows the address alone connects, and brings up an application with all its parts in ten calls`, async () => {
+    const browser = consentBrowser(platform.api, await cookieFor(platform.api, platform.token));
+    const client = await connectFromNothing(generation, platform.api, browser);
+    let made = 0;
+    const call = async (name: string, given: Record<string, unknown>) => {
+      made += 1;
+      const { isError, content, structuredContent } = await client.callTool(
+        { name, arguments: "id" in given ? given : { slug, ...given } },
+        undefined as never,
+        { timeout: guardMs } as never,
+      );
+      assert.notEqual(isError, true, JSON.stringify(content));
+      return (structuredContent as { result: Record<string, unknown> }).result;
+    };
+    const slug = generation === "SDK 1" ? "first" : "second";
+    await call("projects_change", { action: "create", name: "All parts" });
+    assert.equal((await call("database_change", { action: "create" }))["status"], "ready");
+    const files = [
+      { path: "package.json", text: JSON.stringify({ name: slug }) },
+      { path: "Procfile", text: "web: node server.js\nworker: node worker.js\n" },
+      { path: "worker.js", text: "setInterval(() => {}, 1e6);" },
+      {
+        path: "server.js",
+        text: `require("http").createServer((req, res) => res.end(process.env.DATABASE_URL ? "stored" : "")).listen(process.env.PORT);`,
+      },
+    ];
+    const { deployment } = await call("deployments_change", { action: "write_files", files, wait: true });
+    assert.equal((deployment as Outcome).status, "active");
+    await call("cron_change", { action: "set", name: "tick", schedule: "0 0 1 1 *", path: "/tick" });
+    await call("cron_change", { action: "run", name: "tick" });
+    const domain = await call("domains_change", { action: "attach", hostname: `${slug}.agents.example` });
+    assert.equal(domain["hostname"], `${slug}.agents.example`);
+    const { id, status } = await call("backups_change", { action: "create", wait: true });
+    assert.equal(status, "completed");
+    assert.equal((await call("backups_change", { action: "verify", id }))["status"], "verified");
+    const { processes } = await call("deployments", { action: "processes" });
+    assert.deepEqual(
+      (processes as { type: string; running: { state: string }[] }[]).map(({ type, running }) => [
+        type,
+        running[0]?.state,
+      ]),
+      [
+        ["web", "up"],
+        ["worker", "up"],
+      ],
+    );
+    assert.ok(made <= mostCalls, `${made} calls`);
+    assert.equal((await platform.visit(slug)).body, "stored");
+    const { activity } = (
+      await platform.call<{ activity: { action: string; actor: { name: string } }[] }>(
+        "GET",
+        `/v1/activity?project=${slug}`,
+      )
+    ).body;
+    const creator = activity.find(({ action }) => action === "project.created")?.actor.name;
+    assert.equal(creator, "An SDK", "the activity names the program");
+    await client.close();
+  });
 
 test("an agent without git deploys a new project with a database and a worker, breaks it and repairs it, in few calls", async () => {
   const callsBefore = calls;

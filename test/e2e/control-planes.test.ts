@@ -3,8 +3,11 @@ import { rmSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, test } from "node:test";
+import { softAuthenticator } from "../support/authenticator.ts";
+import { answerOf, consentBrowser, nonceOf, proof } from "../support/consent.ts";
 import { testDatabase, type TestDatabase } from "../support/database.ts";
 import { eventually, guardMs } from "../support/eventually.ts";
+import { client, followTo, startIssuer } from "../support/issuer.ts";
 import { createApp, launch, layGround, nodeApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
 import { startMember, type Member } from "./members.ts";
 
@@ -36,7 +39,9 @@ before(async () => {
   primary = await startPlatform(shared);
   const settings = { ...shared, BERTH_KEY_FILE: `${primary.dataDir}/secrets.key` };
   second = await startMember("api,reconcile,edge", settings);
-  apiOnly = await startMember("api", settings);
+  // On another address of this machine, so that people reach both under the platform's one address, as behind a load balancer.
+  const oneAddress = { BERTH_LISTEN: "127.0.0.3", BERTH_HTTP_PORT: new URL(primary.api).port };
+  apiOnly = await startMember("api", { ...settings, ...oneAddress });
   app = await createApp({ ...through(apiOnly), token: primary.token }, "demo", {
     ...nodeApp("x"),
     "server.js": calls,
@@ -178,6 +183,147 @@ async function firstEvents(response: Response, wanted: RegExp): Promise<string> 
   await reader?.cancel();
   return text;
 }
+
+type Plane = Pick<Member, "api">;
+const originOf = ({ api }: Plane) => api.replace(/127\.0\.0\.\d/, "localhost");
+const cookieIn = ({ headers }: Response) => (headers.get("set-cookie") ?? "").split(";")[0] ?? "";
+const bodyOf = async (response: Response) => (await response.json()) as Record<string, unknown>;
+
+/** Sends what the sign-in page of one control plane sends. */
+function atPage(plane: Plane, path: string, body: object, cookie = ""): Promise<Response> {
+  const headers = { "content-type": "application/json", origin: originOf(plane), "x-berth-dashboard": "1", cookie };
+  return fetch(`${plane.api}/session/${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+}
+
+async function inviteCode(plane: Plane, body: object = {}): Promise<string> {
+  const invited = await through(plane).call<{ url: string }>("POST", "/v1/invites", body);
+  assert.equal(invited.status, 201, JSON.stringify(invited.body));
+  return new URL(invited.body.url).hash.slice(1);
+}
+
+/** Returns how each control plane answers a token. */
+const statusesOf = (token: string) =>
+  Promise.all(
+    [primary, second, apiOnly].map(async (each) => (await through(each, token).call("GET", "/v1/me")).status),
+  );
+
+/** Joins as a person with a passkey: one control plane begins it, another one finishes it. */
+async function joined(name: string) {
+  const device = softAuthenticator(originOf(primary));
+  const code = await inviteCode(apiOnly, { role: "owner" });
+  const { options } = await bodyOf(await atPage(primary, "join", { code, name }));
+  const passkey = device.create(options as never, { origin: originOf(second) });
+  const done = await atPage(second, "join", { code, name, passkey });
+  assert.equal(done.status, 200);
+  const late = await atPage(apiOnly, "join", { code, name: "Late" });
+  assert.equal(late.status, 401, "the invitation is used everywhere");
+  return { device, cookie: cookieIn(done) };
+}
+
+test("a sign-in by passkey that one control plane began is finished by another, once, and ends on all", async () => {
+  const { device } = await joined("Ada");
+  const { options } = await bodyOf(await atPage(second, "passkey", {}));
+  const sign = (plane: Plane) => device.get(options as never, { origin: originOf(plane) });
+  const passkey = sign(apiOnly);
+  const entered = await atPage(apiOnly, "passkey", { passkey });
+  const token = String((await bodyOf(entered))["token"]);
+  for (const plane of [primary, second, apiOnly])
+    assert.equal((await atPage(plane, "passkey", { passkey: sign(plane) })).status, 401, "an answer works once");
+  assert.deepEqual(await statusesOf(token), [200, 200, 200]);
+  assert.equal((await bodyOf(await atPage(primary, "resume", {}, cookieIn(entered))))["token"], token);
+  assert.equal((await through(second, token).call("POST", "/v1/me/sessions/end")).status, 204);
+  await eventually(async () => (await statusesOf(token)).every((status) => status === 401), "the session has ended");
+});
+
+test("a program that one control plane registered is allowed at another and exchanges its code at a third, once", async () => {
+  const { cookie } = await joined("Grace");
+  const redirect_uri = "http://127.0.0.1:33418/callback";
+  const registering = await fetch(`${primary.api}/oauth/register`, {
+    ...{ method: "POST", headers: { "content-type": "application/json" } },
+    body: JSON.stringify({ client_name: "Agent", redirect_uris: [redirect_uri] }),
+  });
+  const client_id = String((await bodyOf(registering))["client_id"]);
+  const { verifier, challenge } = proof();
+  const asked = {
+    response_type: "code",
+    client_id,
+    redirect_uri,
+    code_challenge: challenge,
+    code_challenge_method: "S256",
+  };
+  const path = `/session/authorize?${new URLSearchParams(asked).toString()}`;
+  const { html } = await consentBrowser(apiOnly.api, cookie).load(path);
+  const form = { choice: "allow", organization: "main", reach: "all", days: "90", nonce: nonceOf(html) };
+  const decided = await consentBrowser(second.api, cookie).post(path, form);
+  const code = answerOf(decided.headers).get("code") ?? "";
+  const exchange = ({ api }: Plane) =>
+    fetch(`${api}/oauth/token`, {
+      method: "POST",
+      body: new URLSearchParams({
+        grant_type: "authorization_code",
+        code,
+        client_id,
+        redirect_uri,
+        code_verifier: verifier,
+      }),
+    });
+  const token = String((await bodyOf(await exchange(primary)))["access_token"]);
+  const atTools = async ({ api }: Plane) => {
+    const headers = {
+      authorization: `Bearer ${token}`,
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+    };
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
+    return (await fetch(`${api}/mcp`, { method: "POST", headers, body })).status;
+  };
+  const all = () => Promise.all([primary, second, apiOnly].map(atTools));
+  assert.deepEqual(await all(), [200, 200, 200]);
+  assert.equal((await bodyOf(await exchange(apiOnly)))["error"], "invalid_grant");
+  await eventually(
+    async () => (await all()).every((status) => status === 401),
+    "a code that is used twice ends its token",
+  );
+});
+
+test("a command line's code is typed at one control plane, allowed at another, and fetched from a third", async () => {
+  const { cookie } = await joined("Lin");
+  const post = async ({ api }: Plane, path: string, form: Record<string, string>) =>
+    bodyOf(await fetch(`${api}${path}`, { method: "POST", body: new URLSearchParams(form) }));
+  const started = await post(primary, "/oauth/device", { client_id: "berth-cli", device_name: "laptop" });
+  const user_code = String(started["user_code"]);
+  const poll = (plane: Plane) =>
+    post(plane, "/oauth/token", {
+      grant_type: "urn:ietf:params:oauth:grant-type:device_code",
+      ...{ device_code: String(started["device_code"]), client_id: "berth-cli" },
+    });
+  assert.equal((await poll(second))["error"], "authorization_pending");
+  const first = await consentBrowser(apiOnly.api, cookie).load("/session/device");
+  const open = { user_code, choice: "open", nonce: nonceOf(first.html) };
+  const { html } = await consentBrowser(primary.api, cookie).post("/session/device", open);
+  const form = { user_code, choice: "allow", organization: "main", reach: "all", days: "90", nonce: nonceOf(html) };
+  assert.equal((await consentBrowser(second.api, cookie).post("/session/device", form)).status, 200);
+  const token = String((await poll(apiOnly))["access_token"]);
+  assert.deepEqual(await statusesOf(token), [200, 200, 200]);
+  assert.equal((await poll(primary))["error"], "invalid_grant");
+});
+
+test("a sign-in by a provider that one control plane began arrives at another", async () => {
+  const issuer = await startIssuer([`${originOf(primary)}/session/oidc/company/callback`]);
+  const provider = { kind: "oidc", name: "Company", issuer: issuer.url, ...client };
+  const set = await through(second).call("PUT", "/v1/platform/providers/company", provider);
+  assert.equal(set.status, 200, JSON.stringify(set.body));
+  const started = await atPage(primary, "oidc/company", { to: "join", code: await inviteCode(second) });
+  const cookie = cookieIn(started);
+  const { pathname, search } = new URL(await followTo(String((await bodyOf(started))["url"])));
+  const arrive = () => fetch(`${apiOnly.api}${pathname}${search}`, { redirect: "manual", headers: { cookie } });
+  const arrived = await arrive();
+  assert.equal(arrived.status, 303, await arrived.text());
+  const session = arrived.headers.getSetCookie().find((each) => each.startsWith("berth_session=")) ?? "";
+  const resumed = await atPage(primary, "resume", {}, session.split(";")[0]);
+  assert.deepEqual(await statusesOf(String((await bodyOf(resumed))["token"])), [200, 200, 200]);
+  assert.equal((await arrive()).status, 401);
+});
 
 test("with two schedulers each event is delivered once and each cron job is called once", async () => {
   const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`;

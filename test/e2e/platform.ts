@@ -73,10 +73,11 @@ export interface Ground {
   readonly env: Record<string, string>;
 }
 
-/** Chooses ports and, unless `given`, creates a folder. `settings` are further BERTH_… variables. */
+/** Chooses ports that `settings` do not name and, unless `given`, creates a folder. `settings` are further BERTH_… variables. */
 export async function layGround(settings: Record<string, string> = {}, given?: string): Promise<Ground> {
   const dataDir = given ?? mkdtempSync(join(tmpdir(), "berth-e2e-"));
-  const ports = { http: await freePort(), edge: await freePort(), ssh: await freePort() };
+  const http = Number(settings["BERTH_HTTP_PORT"] ?? (await freePort()));
+  const ports = { http, edge: await freePort(), ssh: await freePort() };
   const named = { BERTH_HTTP_PORT: `${ports.http}`, BERTH_EDGE_PORT: `${ports.edge}`, BERTH_SSH_PORT: `${ports.ssh}` };
   const env: Record<string, string> = {
     ...inherited(),

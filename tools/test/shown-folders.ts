@@ -60,6 +60,8 @@ export const shownFolders: Readonly<Record<string, readonly string[]>> = {
   ],
   "test/e2e/agent.test.ts": [
     "src/mcp/",
+    "src/http/mcp",
+    "src/http/oauth",
     "/approvals/",
     "/diagnosis/",
     "src/features/builds/",
@@ -77,6 +79,9 @@ export const shownFolders: Readonly<Record<string, readonly string[]>> = {
     "src/daemon/roles",
     "src/daemon/elsewhere",
     "src/http/forward",
+    "src/http/passkeys",
+    "src/http/consent-page",
+    "src/features/programs/",
     "src/store/",
   ],
   "test/e2e/crash.test.ts": [

@@ -94,6 +94,22 @@ test("sessions and memberships do not use up the tokens of an organization, and 
   assert.equal(((await get("/v1/me/sessions", token)).body["sessions"] as unknown[]).length, 30);
 });
 
+test("an owner who cannot sign in again keeps no organization reachable, however many sessions are open", async () => {
+  const org = await testOrganization(db, "reachable");
+  const ada = await person(org.owner, "Ada", { role: "owner" });
+  await ada.signIn();
+  await db.deleteFrom("passkey").where("credential_id", "=", ada.device.id).execute();
+  const { api_tokens: all } = (await get("/v1/api-tokens", ada.token)).body as {
+    api_tokens: { id: string; role: string; platform_admin: boolean }[];
+  };
+  const end = (id: string) => api.call("DELETE", `/v1/api-tokens/${id}`, { token: org.operator });
+  const [admin, owner] = [true, false].map(
+    (isAdmin) => all.find(({ role, platform_admin: is }) => role === "owner" && is === isAdmin)?.id ?? "",
+  ) as [string, string];
+  assert.equal((await end(owner)).status, 204);
+  assert.deepEqual(codeOf(await end(admin)), [409, "last_owner_token"]);
+});
+
 test("an administrator of the platform is one only in the organization whose member is one", async () => {
   const [home, other] = [await testOrganization(db, "admins"), await testOrganization(db, "guests")];
   const ada = await person(home.operator, "Ada", { role: "owner", platform_admin: true });
