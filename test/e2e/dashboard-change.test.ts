@@ -6,7 +6,20 @@ import { test } from "node:test";
 import type { Answer, Client } from "../../src/contract/client.ts";
 import { eventually } from "../support/eventually.ts";
 import { looksRight, screens } from "./dashboard-page.ts";
-import { at, context, faults, heading, page, platform, press, skip, visitorWith } from "./dashboard-stage.ts";
+import { countedClicks } from "./dashboard-clicks.ts";
+import {
+  at,
+  context,
+  faults,
+  heading,
+  openPage,
+  page,
+  platform,
+  press,
+  remote,
+  skip,
+  visitorWith,
+} from "./dashboard-stage.ts";
 import { clientOf, untilServing, upload } from "./dashboard-upload.ts";
 
 // Drawn with other journey files: it starts a whole platform and a browser, which takes too long for every run.
@@ -32,6 +45,14 @@ const { Client } = require("pg");
   await client.end();
 })();`,
 };
+// Answers from its database.
+const asking = `
+const client = new (require("pg").Client)({ connectionString: process.env.DATABASE_URL });
+client.connect().then(() => require("node:http").createServer(async (request, response) => {
+  const { rows } = await client.query("select 41 + 1 as answer");
+  response.end("answer " + rows[0].answer);
+}).listen(process.env.PORT, process.env.HOST));
+`;
 let client: Client;
 const dialog = () => page.getByRole("dialog");
 const editor = () => page.getByRole("group", { name: /^Change / });
@@ -327,30 +348,68 @@ test("the files that an application keeps are listed, and one is downloaded", { 
   await looksRight(page);
 });
 
+test("who has no terminal gets from sign-in to a live template in an empty organization", { skip }, async () => {
+  const { owner_token: token } = await client.call("orgs.create", { body: { slug: "slip", name: "Slip" } });
+  const visitor = await visitorWith(token ?? "");
+  await visitor.getByRole("button", { name: "Template or repository" }).click();
+  await visitor.getByRole("textbox", { name: "Slug" }).fill("begun");
+  await visitor.getByLabel("Begin with").selectOption("static");
+  await visitor.getByRole("button", { name: "Create", exact: true }).click();
+  await visitor.getByRole("heading", { level: 1, name: "Deployment #1" }).waitFor();
+  await visitor.getByRole("main").getByText("Live", { exact: true }).first().waitFor();
+  await visitor.context().close();
+});
+
+// The limit is for people who have no terminal.
+const mostClicks = 12;
+
 test(
-  "who has no terminal gets from an empty organization to a live template, or to a repository that is followed",
+  "who has no terminal gets from sign-in to a live application with a database from a git address in 12 clicks",
   { skip },
   async () => {
-    const { owner_token: token } = await client.call("orgs.create", { body: { slug: "slip", name: "Slip" } });
-    const visitor = await visitorWith(token ?? "");
-    const begin = async (slug: string, from: string) => {
-      await visitor.getByRole("textbox", { name: "Slug" }).fill(slug);
-      await visitor.getByLabel("Begin with").selectOption(from);
-      await visitor.getByRole("button", { name: "Create", exact: true }).click();
-    };
-    await visitor.getByRole("button", { name: "Template or repository" }).click();
-    await begin("begun", "static");
-    await visitor.getByRole("heading", { level: 1, name: "Deployment #1" }).waitFor();
-    await visitor.getByRole("main").getByText("Live", { exact: true }).first().waitFor();
+    await remote.push(files["package.json"], { file: "package.json" });
+    await remote.push(asking, { file: "server.js" });
+    const { owner_token: token } = await client.call("orgs.create", { body: { slug: "pier", name: "Pier" } });
+    const visitor = await openPage();
     await visitor.goto(at("/"));
-    await visitor.getByRole("button", { name: "New project" }).click();
-    await begin("followed", "repository");
-    await visitor.getByRole("textbox", { name: "Repository" }).waitFor();
-    await visitor.getByRole("button", { name: "Cancel" }).click();
-    await visitor.getByRole("heading", { level: 1, name: "followed" }).waitFor();
+    const person = countedClicks();
+    const button = (name: string) => visitor.getByRole("button", { name, exact: true });
+    await person.fill(visitor.getByLabel("API token"), token ?? "");
+    await person.click(button("Sign in"));
+    await person.click(button("Template or repository"));
+    await person.fill(visitor.getByRole("textbox", { name: "Slug" }), "asks");
+    await person.select(visitor.getByLabel("Begin with"), "repository");
+    await person.fill(visitor.getByRole("textbox", { name: "Repository" }), remote.url);
+    await person.click(visitor.getByLabel(/^With a PostgreSQL database/));
+    await looksRight(visitor);
+    await person.click(button("Create"));
+    await person.click(button("Done"));
+    await visitor.getByRole("heading", { level: 1, name: /^(?:Build 1|Deployment #1)$/ }).waitFor();
+    await visitor.getByRole("list", { name: "Stages" }).waitFor();
+    await visitor.getByRole("main").getByText("Live", { exact: true }).first().waitFor();
+    const address = (await visitor.getByRole("link", { name: "Visit" }).getAttribute("href")) ?? "";
+    const { status, body } = await platform.visit(new URL(address).hostname.replace(/\.localhost$/, ""));
+    assert.deepEqual([status, body], [200, "answer 42"]);
+    assert.ok(person.count <= mostClicks, `${person.count} clicks`);
     await visitor.context().close();
   },
 );
+
+test("a followed repository that cannot be fetched says why, and where to give access", { skip }, async () => {
+  await page.goto(at("/"));
+  await press("New project");
+  await page.getByRole("textbox", { name: "Slug" }).fill("absent");
+  await page.getByLabel("Begin with").selectOption("repository");
+  // The .invalid domain never resolves.
+  await page.getByRole("textbox", { name: "Repository" }).fill("https://git.invalid/acme/shop.git");
+  await press("Create");
+  await press("Done");
+  await page.getByRole("heading", { name: "The first commit could not be fetched" }).waitFor();
+  await page.getByRole("button", { name: "Fetch now" }).waitFor();
+  await looksRight(page);
+  await page.getByRole("link", { name: "Access and deploy key" }).click();
+  await heading("Settings").waitFor();
+});
 
 test("a folder dropped on an empty organization becomes a live project", { skip }, async () => {
   const { owner_token: token } = await client.call("orgs.create", { body: { slug: "quay", name: "Quay" } });

@@ -2,6 +2,7 @@ import { after, before } from "node:test";
 import type { BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import { launchBrowser, noBrowser, type TestBrowser } from "../support/browser.ts";
 import { eventually } from "../support/eventually.ts";
+import { makeRemote, serveHttps, type RemoteFolder } from "../support/git-remotes.ts";
 import { mailServer } from "../support/mail-server.ts";
 import { createFaults, observeShifts, screens } from "./dashboard-page.ts";
 import { startPlatform, type TestPlatform } from "./platform.ts";
@@ -13,14 +14,23 @@ export let platform: TestPlatform;
 export let context: BrowserContext;
 export let page: Page;
 export let mailbox: Awaited<ReturnType<typeof mailServer>>;
+/** A git server that the platform reaches over HTTPS, and its repository, which is empty. */
+export let remote: RemoteFolder & { readonly url: string };
+let server: Awaited<ReturnType<typeof serveHttps>>;
 let chromium: TestBrowser;
 
 before(async () => {
   if (noBrowser !== undefined) return;
   mailbox = await mailServer();
+  const folder = await makeRemote();
+  server = await serveHttps(folder);
+  remote = { ...folder, url: server.url.replace("localhost", "127.0.0.1") };
   platform = await startPlatform({
     // A machine that only listens on loopback has no public address, so the dashboard would show no DNS records.
     BERTH_PUBLIC_ADDRESSES: "203.0.113.7",
+    // The git server is on this machine, and its certificate is its own.
+    BERTH_OUTGOING_NETWORKS: "127.0.0.0/8",
+    BERTH_CA_FILE: folder.caFile,
     BERTH_MONITOR_SECONDS: "5",
     // The tests click faster than people, with one token.
     BERTH_READS_PER_MINUTE: "100000",
@@ -40,6 +50,8 @@ after(async () => {
   await chromium?.close();
   await platform?.destroy();
   await mailbox?.close();
+  await server?.close();
+  await remote?.close();
 });
 
 /** Opens a page in its own browser context, without animations, during which positions and colours are not final. */

@@ -24,7 +24,7 @@ export async function makeRemote() {
   await git(root, ["init", "-q", "-b", "main", work]);
   const key = join(root, "tls.key");
   const caFile = join(root, "tls.pem");
-  const names = "subjectAltName=DNS:localhost,DNS:git.test";
+  const names = "subjectAltName=DNS:localhost,DNS:git.test,IP:127.0.0.1";
   const args = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=git", "-addext", names];
   await runOk({ file: "openssl", args: [...args, "-keyout", key, "-out", caFile] });
   await chmod(root, 0o755);

@@ -1,50 +1,35 @@
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
-import { useAction, useCall } from "../../data/api.ts";
+import { call, useAction, useCall, useClient } from "../../data/api.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { textOf } from "../../data/text-of.ts";
 import { FormDialog } from "../../ui/action-dialog.tsx";
-import { SelectField, TextField } from "../../ui/field.tsx";
-import { FollowDialog } from "../follow/follow-dialog.tsx";
-import { useDeployTemplate } from "../templates/use-deploy-template.ts";
+import { Checkbox, SelectField, TextField } from "../../ui/field.tsx";
+import { FollowFields, followIn } from "../follow/follow-fields.tsx";
+import { NextSteps } from "../follow/next-steps.tsx";
+import { useDeployTemplate, type Template } from "../templates/use-deploy-template.ts";
 
 const [code, repository] = ["code", "repository"] as const;
 
 /** Asks for a project's name and what it begins with; then shows the project, or the build that deploys it. */
 export function CreateProject({ onClose }: { readonly onClose: () => void }) {
-  const navigate = useNavigate();
-  const create = useAction("projects.create");
-  const begin = useDeployTemplate();
   const { data } = useCall("templates.list", {});
   const [slug, setSlug] = useState("");
-  const [follows, setFollows] = useState(false);
+  const [from, setFrom] = useState<string>(code);
+  const template = data?.templates.find(({ name }) => name === from);
+  const { begin, show, follow, isBusy, error } = useBeginning(slug, onClose);
   const why = useWhyNot("projects.create");
-  const show = () => {
-    onClose();
-    void navigate({ to: "/projects/$slug", params: { slug } });
-  };
-  const submit = async (form: FormData) => {
-    const body = { slug, name: textOf(form, "name") || slug };
-    // After a failure of what follows, the project is there.
-    if (create.data?.slug !== slug) await create.mutateAsync({ body });
-    const from = textOf(form, "from");
-    const template = data?.templates.find(({ name }) => name === from);
-    if (from === repository) return setFollows(true);
-    if (template === undefined) return show();
-    const id = await begin.deploy(slug, template);
-    onClose();
-    return navigate({ to: "/projects/$slug/builds/$id", params: { slug, id } });
-  };
-  if (follows) return <FollowDialog slug={slug} of={null} onClose={show} />;
+  const whyNoDatabase = useWhyNot("database.create");
+  if (follow.data !== undefined) return <NextSteps made={follow.data} onClose={() => void show()} />;
   return (
     <FormDialog
       title="New project"
       submit="Create"
       why={why}
-      busy={create.isPending || begin.isBusy}
-      error={create.error ?? begin.error}
+      busy={isBusy}
+      error={error}
       // The hooks show why it failed.
-      onSubmit={(form) => void submit(form).catch(() => {})}
+      onSubmit={(form) => void begin(form, template).catch(() => {})}
       onClose={onClose}
     >
       <TextField
@@ -67,7 +52,8 @@ export function CreateProject({ onClose }: { readonly onClose: () => void }) {
       <SelectField
         name="from"
         label="Begin with"
-        defaultValue={code}
+        value={from}
+        onChange={(event) => setFrom(event.target.value)}
         options={[
           [code, "My code: a git push, or a folder from here"],
           [repository, "A repository on GitHub, GitLab or elsewhere"],
@@ -76,6 +62,51 @@ export function CreateProject({ onClose }: { readonly onClose: () => void }) {
           ),
         ]}
       />
+      {from === repository && <FollowFields of={null} />}
+      {template === undefined && (
+        <Checkbox
+          name="database"
+          label="With a PostgreSQL database, whose address is in DATABASE_URL"
+          disabled={whyNoDatabase !== undefined}
+          title={whyNoDatabase}
+        />
+      )}
     </FormDialog>
   );
+}
+
+/** Creates the project, then its database and what deploys it. What was done before a failure is not done again. */
+function useBeginning(slug: string, onClose: () => void) {
+  const client = useClient();
+  const navigate = useNavigate();
+  const create = useAction("projects.create");
+  const database = useAction("database.create");
+  const follow = useAction("follow.set");
+  const templates = useDeployTemplate();
+  const params = { slug };
+  const showBuild = (id: string) => navigate({ to: "/projects/$slug/builds/$id", params: { slug, id } });
+  /** Shows the first build if it has come, else the page that waits for it. */
+  const show = async () => {
+    onClose();
+    const { builds } = await call(client, "builds.list", { params }).catch(() => ({ builds: [] }));
+    return builds[0] === undefined ? navigate({ to: "/projects/$slug", params }) : showBuild(builds[0].id);
+  };
+  const begin = async (form: FormData, template: Template | undefined) => {
+    const body = { slug, name: textOf(form, "name") || slug };
+    if (create.data?.slug !== slug) await create.mutateAsync({ body });
+    if (template !== undefined) {
+      const id = await templates.deploy(slug, template);
+      onClose();
+      return showBuild(id);
+    }
+    const hasDatabase = database.isSuccess && database.variables.params.slug === slug;
+    if (form.has("database") && !hasDatabase) await database.mutateAsync({ params, body: {} });
+    if (textOf(form, "from") === repository) return follow.mutateAsync({ params, body: followIn(form) });
+    return show();
+  };
+  return {
+    ...{ begin, show, follow },
+    isBusy: [create, database, follow].some(({ isPending }) => isPending) || templates.isBusy,
+    error: create.error ?? database.error ?? follow.error ?? templates.error,
+  };
 }

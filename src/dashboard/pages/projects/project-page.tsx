@@ -12,6 +12,7 @@ import { Empty, View } from "../../ui/view.tsx";
 import { FailureBox } from "../builds/failure-box.tsx";
 import { LastDrill } from "../backups/moments.tsx";
 import { Findings } from "../diagnosis/findings.tsx";
+import { FirstFetch } from "../follow/first-fetch.tsx";
 import { Latest } from "../timeline/latest.tsx";
 import { FirstDeployment } from "./first-deployment.tsx";
 import { LastHour } from "./last-hour.tsx";
@@ -59,7 +60,9 @@ function Active({ project }: { readonly project: Project }) {
       <Running slug={slug} />
       <LastFailure project={project} />
       {active !== null && <Findings project={project} of={diagnosis.data?.findings ?? []} />}
-      {active === null ? (
+      {active === null && project.follows && builds.data?.builds.length === 0 ? (
+        <FirstFetch slug={slug} />
+      ) : active === null ? (
         <FirstDeployment project={project} isAgain={builds.data?.builds.length !== 0} />
       ) : (
         <>
