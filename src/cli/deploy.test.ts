@@ -211,6 +211,44 @@ test("rollback and compare explain a project's name in the place of a deployment
   }
 });
 
+test("compare prints commits and lines, and nothing in them controls the terminal", async () => {
+  const file = { status: "changed", added: 1, removed: 1, binary: false, cut: false } as const;
+  const asked: unknown[] = [];
+  await using platform = await startScriptedPlatform({
+    "deployments.lines": ({ query }) => {
+      asked.push(String(query));
+      const [commit, at] = ["a".repeat(40), "2026-01-02T03:04:05.678Z"];
+      return {
+        commits: [{ side: "added", commit, author: "Ada", message: "Say two\u001b[2J", at }],
+        files: [
+          { ...file, path: "a.txt", lines: "@@ -1 +1 @@\n-one\u001b[2J\n+two\n" },
+          { ...file, path: "b.bin", binary: true, added: null, removed: null, lines: null },
+        ],
+        complete: false,
+      };
+    },
+  });
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  const { stdout } = await user.berth(["compare", "1", "2", "--lines", "-p", "demo"]);
+  assert.equal(
+    stdout,
+    `+ aaaaaaaa  Say two  Ada
+
+changed a.txt  +1 -1
+@@ -1 +1 @@
+-one
++two
+
+changed b.bin  binary
+
+More differs than is shown; \`--file <path>\` shows one file.
+`,
+  );
+  const { exitCode } = await user.berth(["compare", "--file", "a.txt", "--json", "-p", "demo"]);
+  assert.equal(exitCode, 0);
+  assert.deepEqual(asked, ["from=1&to=2", "path=a.txt"]);
+});
+
 test("rollback waits while the platform restarts the application with changed variables, but not for a push", async () => {
   let status: "starting" | "active" = "starting";
   let trigger: "variables" | "push" = "variables";

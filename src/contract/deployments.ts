@@ -46,6 +46,18 @@ export const deployment = z.object({
 const compared = deployment.extend({
   message: z.string(),
 });
+const changedFile = z.object({
+  path: z.string(),
+  status: z.enum(["added", "deleted", "changed"]),
+  /** How many lines; null for a binary file, and if counting took too long. */
+  added: z.number().int().nullable(),
+  removed: z.number().int().nullable(),
+  binary: z.boolean(),
+  /** In unified form, from the first `@@` on. Null for a binary file, and when the files before it filled the answer: ask with its `path`. */
+  lines: z.string().nullable(),
+  /** Whether lines, or parts of long lines, are missing. */
+  cut: z.boolean(),
+});
 const comparedNumber = optionalQueryInteger(1, 2_147_483_647);
 
 export const replicasBody = z.strictObject({ replicas: z.number().int().min(1).max(limits.replicas) });
@@ -90,6 +102,38 @@ export const rows = [
       ),
     }),
     summary: "Compare two deployments: commits, changed files, names of variables, settings",
+  }),
+  row({
+    ...ofProject,
+    name: "deployments.lines",
+    request: "GET /v1/projects/:slug/compare/lines",
+    may: "member projects:read",
+    further_scopes: ["deployments:read"],
+    query: z.object({
+      /** As in `deployments.compare`. */
+      from: comparedNumber,
+      to: comparedNumber,
+      /** Only this file. */
+      path: z.string().min(1).max(4096).optional(),
+    }),
+    result: z.object({
+      /** The newest first. `removed`: only the code of `from` contains it. */
+      commits: z.array(
+        z.object({
+          side: z.enum(["added", "removed"]),
+          commit: z.string(),
+          author: z.string(),
+          message: z.string(),
+          at: timestamp,
+        }),
+      ),
+      /** Null when one of the commits is no longer stored. */
+      files: z.array(changedFile).nullable(),
+      /** False: commits, files or lines were left out; `compared_…` in the limits. */
+      complete: z.boolean(),
+    }),
+    large: true,
+    summary: "Compare the code of two deployments: commits, and the lines that differ in each file",
   }),
   row({
     ...ofProject,

@@ -222,6 +222,114 @@ export function repositoriesSuite(name: string, open: () => Promise<Repositories
       assert.equal(await repositories.resolve(project, "refs/berth/builds/bld_gone"), null);
     });
 
+    const enough = { commits: 10, files: 10, fileBytes: 10_000, bytes: 50_000, timeoutMs: 60_000 };
+    const between = async (from: string, to: string, more: object = {}, within: object = {}) =>
+      (await repositories.compare(project, { from, to, ...more }, { ...enough, ...within })) ?? assert.fail("missing");
+    /** Creates a commit of these files; a line of `mktree` stands for itself. */
+    const treeOf = async (files: Record<string, string>, ...parents: string[]) => {
+      const lines = Object.entries(files).map(async ([path, text]) => `100644 blob ${await blob(text)}\t${path}`);
+      const tree = await git(["mktree", "-z"], {
+        input: (await Promise.all(lines)).map((line) => `${line}\0`).join(""),
+      });
+      return git([
+        ...author,
+        "commit-tree",
+        tree,
+        "-m",
+        `Of ${parents.length}`,
+        ...parents.flatMap((id) => ["-p", id]),
+      ]);
+    };
+
+    test("compare shows commits, and the lines of each changed file; binary files have none", async () => {
+      const base = await treeOf({ "a.txt": "one\ntwo\n", gone: "x\n", "b.bin": "\u0000a", same: "s\n" });
+      const odd = 'new "file"\n\t:é';
+      const later = await treeOf(
+        { "a.txt": "one\n2\n", [odd]: "diff --git a b\n@@ x\n", "b.bin": "\u0000b", same: "s\n" },
+        base,
+      );
+      const { commits, files, complete } = await between(base, later);
+      assert.deepEqual(
+        commits.map(({ side, commit, author: by, message }) => ({ side, commit, author: by, message })),
+        [{ side: "added", commit: later, author: "Ada Lovelace", message: "Of 1" }],
+      );
+      assert.ok(Math.abs(Date.now() - Number(commits[0]?.at)) < 86_400_000);
+      const text = { binary: false, cut: false };
+      const byPath = (a: { path: string }, b: { path: string }) => (a.path < b.path ? -1 : 1);
+      assert.deepEqual(files.toSorted(byPath), [
+        { path: "a.txt", status: "changed", added: 1, removed: 1, lines: "@@ -1,2 +1,2 @@\n one\n-two\n+2\n", ...text },
+        { path: "b.bin", status: "changed", added: null, removed: null, binary: true, lines: null, cut: false },
+        { path: "gone", status: "deleted", added: 0, removed: 1, lines: "@@ -1 +0,0 @@\n-x\n", ...text },
+        {
+          path: odd,
+          status: "added",
+          added: 2,
+          removed: 0,
+          lines: "@@ -0,0 +1,2 @@\n+diff --git a b\n+@@ x\n",
+          ...text,
+        },
+      ]);
+      assert.equal(complete, true);
+      assert.deepEqual(
+        (await between(later, base)).commits.map(({ side }) => side),
+        ["removed"],
+      );
+      assert.deepEqual(
+        (await between(base, later, { path: odd })).files.map(({ path }) => path),
+        [odd],
+      );
+      // A path is a path, neither a pattern nor git's own syntax.
+      for (const path of ["*", ":/", ":(glob)**", "../a.txt", "/a.txt", "--output=/tmp/x"])
+        assert.deepEqual((await between(base, later, { path })).files, [], path);
+      assert.equal(await repositories.compare(project, { from: "4".repeat(40), to: base }, enough), null);
+      assert.equal(await repositories.compare(project, { from: base, to: "4".repeat(40) }, enough), null);
+    });
+
+    test("compare leaves out what is beyond its limits, and says so", async () => {
+      const base = await treeOf({});
+      const many = (text: string) => Object.fromEntries(Array.from({ length: 8 }, (_, index) => [`f${index}`, text]));
+      const long = `${"x".repeat(5000)}\n`;
+      const later = await treeOf({ ...many("line\n".repeat(30)), wide: long }, base);
+      const whole = await between(base, later);
+      assert.deepEqual([whole.files.length, whole.complete], [9, true]);
+      const wide = whole.files.find(({ path }) => path === "wide");
+      assert.deepEqual([wide?.cut, wide?.added, (wide?.lines?.length ?? 0) < long.length], [true, 1, true]);
+      const few = await between(base, later, {}, { files: 3 });
+      assert.deepEqual([few.files.map(({ path }) => path), few.complete], [["f0", "f1", "f2"], false]);
+      const short = await between(base, later, {}, { fileBytes: 60 });
+      assert.ok(short.files.every(({ cut, lines }) => cut && (lines?.length ?? 0) <= 60));
+      const budget = await between(base, later, {}, { bytes: 500 });
+      assert.equal(budget.complete, false);
+      assert.deepEqual(budget.files.map(({ lines }) => lines !== null).slice(0, 2), [true, true]);
+      assert.deepEqual(
+        budget.files.filter(({ lines }) => lines === null).every(({ cut, added }) => cut && added !== null),
+        true,
+      );
+      const alone = await between(base, later, { path: "f7" }, { bytes: 500 });
+      assert.deepEqual(
+        alone.files.map(({ lines, cut }) => [lines?.split("\n").length, cut]),
+        [[32, false]],
+      );
+      const next = await treeOf(many("other\n"), later);
+      const one = await between(base, next, {}, { commits: 1 });
+      assert.deepEqual([one.commits.map(({ commit }) => commit), one.complete], [[next], false]);
+    });
+
+    test("compare shows a file that became a link, and one that git would take for a submodule", async () => {
+      const [text, target] = [await blob("file\n"), await blob("other")];
+      const from = await commit(`100644 blob ${text}\ta\n100644 blob ${text}\tb\n`);
+      const to = await commit(`120000 blob ${target}\ta\n160000 commit ${"5".repeat(40)}\tb\n100644 blob ${text}\tc\n`);
+      const { files } = await between(from, to);
+      assert.deepEqual(
+        files.map(({ path, status, lines }) => [path, status, lines?.match(/^[-+].*/gm)]),
+        [
+          ["a", "changed", ["-file", "+other"]],
+          ["b", "changed", ["-file", `+Subproject commit ${"5".repeat(40)}`]],
+          ["c", "added", ["+file"]],
+        ],
+      );
+    });
+
     test("archive streams the tree as a tar", async () => {
       const tar = await buffer(repositories.archive(project, await hello("in the tar\n")));
       assert.equal(tar.length % 512, 0);

@@ -53,6 +53,11 @@ export interface Repositories {
   read(projectId: string, commit: string, file: FileToRead): Promise<Buffer | null>;
   /** Lists at most `limit` paths that differ between two commits; null when the first commit no longer exists. */
   changedPaths(projectId: string, change: CommitChange, limit: number): Promise<readonly string[] | null>;
+  /**
+   * Compares two commits: commits that only one of them contains, changed files, and their lines; null when one of them no longer exists.
+   * What the limits cut off is missing, and is no error.
+   */
+  compare(projectId: string, change: ComparedCommits, limits: ComparisonLimits): Promise<Comparison | null>;
   /** Streams the tree of a commit, or of one of its folders, as a tar archive. An error destroys the stream. */
   archive(projectId: string, commit: string, part?: PartOfCommit): Readable;
   /**
@@ -93,6 +98,47 @@ export interface CommitCounts {
   readonly added: number;
   /** Commits of `from` that `to` does not contain; 0: `to` continues `from`. */
   readonly removed: number;
+}
+
+export interface ComparedCommits extends Pick<CommitChange, "from" | "to"> {
+  /** Only this file. */
+  readonly path?: string | undefined;
+}
+
+export interface ComparisonLimits {
+  readonly commits: number;
+  readonly files: number;
+  /** The lines of one file, and of all files together. */
+  readonly fileBytes: number;
+  readonly bytes: number;
+  readonly timeoutMs: number;
+}
+
+export interface Comparison {
+  /** Newest first. `removed`: only `from` contains it. */
+  readonly commits: readonly {
+    readonly side: "added" | "removed";
+    readonly commit: string;
+    readonly author: string;
+    readonly message: string;
+    readonly at: Date;
+  }[];
+  readonly files: readonly ChangedFile[];
+  /** Whether nothing was left out, except what the files' own `cut` says. */
+  readonly complete: boolean;
+}
+
+export interface ChangedFile {
+  readonly path: string;
+  readonly status: "added" | "deleted" | "changed";
+  /** Lines; null if they were not counted. */
+  readonly added: number | null;
+  readonly removed: number | null;
+  readonly binary: boolean;
+  /** The unified form, from the first `@@` on; null for a binary file, and beyond the limit of all files together. */
+  readonly lines: string | null;
+  /** Whether lines, or parts of lines, are missing. */
+  readonly cut: boolean;
 }
 
 /** A pinned commit, by the name of its pin. */

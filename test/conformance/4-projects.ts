@@ -187,6 +187,9 @@ export function projectRows(subject: () => Subject): void {
     assert.equal(pushed.exitCode, 0, pushed.stderr);
     const { body: between } = await subject().expect(200, "GET", "/v1/projects/shop/compare");
     assert.ok(between.from.number < between.to.number, JSON.stringify(between));
+    const { body: lines } = await subject().expect(200, "GET", "/v1/projects/shop/compare/lines");
+    assert.deepEqual(Object.keys(lines).toSorted(), ["commits", "complete", "files"]);
+    assert.deepEqual([lines.commits.at(0)?.commit, lines.complete], [between.to.commit, true]);
     const path = `/v1/projects/shop/deployments/${between.to.number}/rehearsal`;
     const { body: rehearsed } = await subject().expect(200, "GET", path);
     assert.deepEqual(Object.keys(rehearsed), ["rehearsal"]);

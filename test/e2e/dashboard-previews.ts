@@ -25,3 +25,18 @@ test("a preview is pinned as staging and promoted, and the deployments show it",
   await page.getByText("Promote the preview of staging").first().waitFor();
   await page.getByRole("row", { name: /#2/ }).getByText("Live").waitFor();
 });
+
+test("two deployments are compared by commits and by the lines of each file", { skip }, async () => {
+  await page.goto(at("/projects/staged/compare"));
+  await page.getByRole("listitem").filter({ hasText: "Change" }).first().waitFor();
+  const file = page.getByRole("listitem").filter({ hasText: "index.html" });
+  await file.getByText("+1", { exact: true }).waitFor();
+  assert.equal(await page.getByText("+<h1>two</h1>").count(), 0);
+  await file.getByText("index.html").click();
+  await page.getByText("+<h1>two</h1>").waitFor();
+  await page.getByText("-<h1>one</h1>").waitFor();
+  await looksRight(page);
+  await page.setViewportSize(screens.phone);
+  await looksRight(page);
+  await page.setViewportSize(screens.usual);
+});

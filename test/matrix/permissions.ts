@@ -103,6 +103,14 @@ export const permissions: Readonly<Record<string, Permission>> = {
     path: inProject("/compare"),
     allowed: 404,
   },
+  "deployments.lines": {
+    ...ofProject,
+    scope: "projects:read",
+    further_scopes: ["deployments:read"],
+    method: "GET",
+    path: inProject("/compare/lines"),
+    allowed: 404,
+  },
   "deployments.rehearsal": {
     ...ofProject,
     scope: "deployments:read",

@@ -168,6 +168,7 @@ export function repositoriesDouble(given: Partial<Repositories> = {}): Repositor
     files: async () => [],
     read: async () => null,
     changedPaths: async () => null,
+    compare: async () => null,
     archive: unexpected("repositories.archive"),
     pack: async () => null,
     unpack: unexpected("repositories.unpack"),

@@ -35,6 +35,7 @@ export const gitCommands = ({ gitBin, prlimitBin, confine }: GitPrograms) => {
       git("archive", "--format=tar", folder === "" ? commit : `${commit}:${folder}`),
     changedPaths: (from: string, to: string) =>
       git("diff-tree", "-r", "-z", "--name-only", "--no-renames", from, to, "--"),
+    ...comparingCommands(git),
     parse: (expression: string) =>
       git("rev-parse", "--verify", "--quiet", "--end-of-options", `${expression}^{commit}`),
     /** With `from`, updates only if the ref still has that value; forty zeros mean that the ref does not exist. */
@@ -70,6 +71,29 @@ export const gitCommands = ({ gitBin, prlimitBin, confine }: GitPrograms) => {
       git("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--", url, commit),
     ...bundleCommands(git),
     blob: (oid: string) => git("cat-file", "blob", oid),
+  };
+};
+
+// Files above this size count as binary: git would hold both versions in memory.
+const comparing = ["-c", "core.bigFileThreshold=4m"];
+const plainly = ["--no-renames", "--no-color", "--no-ext-diff", "--no-textconv"];
+
+const comparingCommands = (git: (...args: string[]) => Command) => {
+  const compare = (form: readonly string[], from: string, to: string, path: string | undefined) =>
+    git(
+      ...[...comparing, "--literal-pathspecs", "diff-tree", "-r", ...plainly, ...form, from, to, "--"],
+      ...(path === undefined ? [] : [path]),
+    );
+  return {
+    /** Prints records of the changed files, then records of their counted lines; all end with NUL. */
+    countChanges: (from: string, to: string, path?: string) => compare(["-z", "--raw", "--numstat"], from, to, path),
+    patch: (from: string, to: string, path?: string) => compare(["--patch", "--unified=3"], from, to, path),
+    /** Prints side (`<` for those that only `from` has), id, author, time and subject, separated by U+001F; records end with NUL. */
+    commitsBetween: (from: string, to: string, atMost: number) =>
+      git(
+        ...["log", "-z", "--left-right", "--no-show-signature", "--no-color", "--encoding=UTF-8"],
+        ...["--format=%m%x1f%H%x1f%an%x1f%ct%x1f%s", `--max-count=${atMost}`, `${from}...${to}`, "--"],
+      ),
   };
 };
 

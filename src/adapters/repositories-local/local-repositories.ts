@@ -13,6 +13,8 @@ import { missingRepository } from "../../kit/part-missing.ts";
 import { readSmallFile } from "../../kit/open-folder.ts";
 import type {
   CommitChange,
+  ComparedCommits,
+  ComparisonLimits,
   Fetched,
   FileToRead,
   Inspection,
@@ -32,6 +34,7 @@ import { checkRefs } from "./check-refs.ts";
 import { gitCommands, gitEnv, type GitCommands } from "./commands.ts";
 import { removeDamagedRef, removeDamagedRefs, repairHead } from "./damaged-refs.ts";
 import { removeDeadLocks } from "./dead-locks.ts";
+import { compareCommits } from "./compare-commits.ts";
 import { writeGlobalConfig } from "./global-config.ts";
 import { fetchRemote, makeDeployKey, type RemoteAccess } from "./fetch-remote.ts";
 import { commitId, noCommit, pinRef, refName } from "./git-names.ts";
@@ -40,7 +43,7 @@ import { keepObjects } from "./keep-objects.ts";
 import { isSourcePath, SourceRefused } from "./source-path.ts";
 import { streamOf } from "./stream-of.ts";
 import { repositoriesIn, sweepDrafts, sweepLeftovers } from "./sweep-leftovers.ts";
-import { entryAt, firstEntries, writeCommit } from "./write-commit.ts";
+import { fileAt, firstEntries, writeCommit } from "./write-commit.ts";
 
 export interface LocalRepositoriesOptions {
   /** The folder with one bare repository per project, named by the project's id. Created if missing. */
@@ -252,8 +255,8 @@ class LocalRepositories implements Repositories {
 
   async files(projectId: string, commit: string, limit: number, { folder, quarantine = null }: PartOfCommit = {}) {
     const git = this.#gitIn(this.#folder(projectId));
-    const wanted = { commit: commitId(commit), path: folder, limit };
-    const entries = await firstEntries(git, this.#limited(projectId, quarantine), wanted);
+    const place = this.#limited(projectId, quarantine);
+    const entries = await firstEntries(git, place, { commit: commitId(commit), path: folder, limit });
     return entries.map(({ path, mode, sizeBytes }) => ({
       path,
       size_bytes: sizeBytes,
@@ -264,13 +267,7 @@ class LocalRepositories implements Repositories {
   async read(projectId: string, commit: string, { path, maxBytes, quarantine = null }: FileToRead) {
     const git = this.#gitIn(this.#folder(projectId));
     const place = this.#limited(projectId, quarantine);
-    if (!isSourcePath(path)) return null;
-    const found = await entryAt(git, place, commitId(commit), path);
-    if (found === undefined || !found.mode.startsWith("100") || found.sizeBytes > maxBytes) return null;
-    const parts: Buffer[] = [];
-    const onStdout = (chunk: Buffer) => void parts.push(chunk);
-    await runOk(git.blob(found.oid), { ...place, onStdout });
-    return Buffer.concat(parts);
+    return isSourcePath(path) ? fileAt(git, place, { commit: commitId(commit), path, maxBytes }) : null;
   }
 
   async changedPaths(projectId: string, { from, to, quarantine }: CommitChange, limit: number) {
@@ -279,6 +276,11 @@ class LocalRepositories implements Repositories {
     const limits = { ...this.#limited(projectId, quarantine), maxOutputBytes: 256 * 1024 * 1024 };
     const listed = await runOk(git.changedPaths(from, commitId(to)), limits);
     return listed.stdout.split("\0").filter(Boolean).slice(0, limit);
+  }
+
+  async compare(projectId: string, { from, to, path }: ComparedCommits, limits: ComparisonLimits) {
+    for (const commit of [from, to]) if ((await this.#parse(projectId, commitId(commit))) === null) return null;
+    return compareCommits(this.#gitIn(this.#folder(projectId)), this.#place(projectId), { from, to, path }, limits);
   }
 
   archive(projectId: string, commit: string, { folder, quarantine = null }: PartOfCommit = {}): Readable {

@@ -111,8 +111,22 @@ function entryOf(record: string): Entry[] {
   return type === "tree" ? [] : [{ mode, oid, path, sizeBytes: size === "-" ? 0 : Number(size) }];
 }
 
+/** Returns a file's content; null when there is no such file or it is larger. */
+export async function fileAt(
+  git: GitCommands,
+  place: RunOptions,
+  { commit, path, maxBytes }: { readonly commit: string; readonly path: string; readonly maxBytes: number },
+): Promise<Buffer | null> {
+  const found = await entryAt(git, place, commit, path);
+  if (found === undefined || !found.mode.startsWith("100") || found.sizeBytes > maxBytes) return null;
+  const parts: Buffer[] = [];
+  const onStdout = (chunk: Buffer) => void parts.push(chunk);
+  await runOk(git.blob(found.oid), { ...place, onStdout });
+  return Buffer.concat(parts);
+}
+
 /** Returns the file or link at exactly this path; undefined when there is none. Lists nothing of a folder. */
-export async function entryAt(git: GitCommands, place: RunOptions, commit: string, path: string) {
+async function entryAt(git: GitCommands, place: RunOptions, commit: string, path: string) {
   const listed = await runOk(git.listPath(commit, path), place);
   return listed.stdout
     .split("\0")

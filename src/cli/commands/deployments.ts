@@ -11,6 +11,7 @@ import { awaitDeployment, failureOf, failureOfDeployment, followBuild, type Depl
 import { usageError } from "../failures.ts";
 import { deploymentNumber } from "../input.ts";
 import { afterRestart } from "../../client/outcomes.ts";
+import { linesText } from "../render/lines-text.ts";
 import { paintStatus, type Paint } from "../render/paint.ts";
 import { withProgress } from "../render/progress.ts";
 import { duration, oneLine, relativeTime } from "../render/text.ts";
@@ -202,13 +203,36 @@ function addCompare(program: Command, ctx: CliContext): void {
     usage: "compare [from] [to]",
     summary:
       "Show what changed between two deployments; without numbers, the newest one and the one that served before it",
-    examples: ["berth compare", "berth compare 12 15", "berth compare 12 --json"],
-  }).action(async (...given: (string | undefined)[]) => {
-    const [from, to] = given.slice(0, 2).map((each) => (typeof each === "string" ? deploymentNumber(each) : undefined));
-    const slug = await currentProject(ctx);
-    const document = await (await ctx.client()).call("deployments.compare", { params: { slug }, query: { from, to } });
-    ctx.output.result(document, () => comparisonText(document));
-  });
+    examples: [
+      "berth compare",
+      "berth compare 12 15",
+      "berth compare 12 --lines",
+      "berth compare --file src/app.js --json",
+    ],
+  })
+    .option("--lines", "the commits between them, and the lines that differ in each file")
+    .option("--file <path>", "the lines that differ in this file")
+    .action(async (...given: [string | undefined, string | undefined, CompareOptions]) => {
+      const [from, to] = given
+        .slice(0, 2)
+        .map((each) => (typeof each === "string" ? deploymentNumber(each) : undefined));
+      const { lines, file: path } = given[2];
+      const slug = await currentProject(ctx);
+      const client = await ctx.client();
+      const numbers = { params: { slug }, query: { from, to } };
+      if (lines !== true && path === undefined) {
+        const document = await client.call("deployments.compare", numbers);
+        return ctx.output.result(document, () => comparisonText(document));
+      }
+      const query = { from, to, ...(path === undefined ? {} : { path }) };
+      const document = await client.call("deployments.lines", { params: { slug }, query });
+      return ctx.output.result(document, (paint) => linesText(document, paint));
+    });
+}
+
+interface CompareOptions {
+  readonly lines?: boolean;
+  readonly file?: string;
 }
 
 function comparisonText({ from, to, files, variables, settings }: Answer<"deployments.compare">): string {

@@ -5,17 +5,18 @@ import { openVariables } from "./deployments.ts";
 import { shown } from "./queries.ts";
 import { compareKeys } from "./rules.ts";
 
-type CompareContext = Context<"deployments.compare">;
+type CompareContext = Context<"deployments.compare"> | Context<"deployments.lines">;
 
-export async function compareDeployments(
-  ctx: CompareContext,
-  numbers: { readonly from?: number | undefined; readonly to?: number | undefined },
-) {
-  const { org_id, project_id } = ctx.project.key;
-  const to = await selectCompared(ctx.tx, { org_id, project_id, number: numbers.to });
-  const from =
-    to && (await selectCompared(ctx.tx, { org_id, project_id, number: numbers.from, servedBefore: to.number }));
-  if (from === undefined || to === undefined) return undefined;
+interface Numbers {
+  readonly from?: number | undefined;
+  readonly to?: number | undefined;
+}
+
+export async function compareDeployments(ctx: Context<"deployments.compare">, numbers: Numbers) {
+  const pair = await selectPair(ctx, numbers);
+  if (pair === undefined) return undefined;
+  const { from, to } = pair;
+  const { project_id } = ctx.project.key;
   const variablesOf = ({ id, sealed_variables }: ComparedRow) =>
     openVariables(ctx.platform.vault, { id, project_id, sealed_variables });
   return {
@@ -29,7 +30,38 @@ export async function compareDeployments(
   };
 }
 
-async function changedFiles(ctx: CompareContext, from: string, to: string): Promise<string[] | null> {
+/** Compares the code of two deployments line by line. */
+export async function compareLines(ctx: Context<"deployments.lines">, { path, ...numbers }: Numbers & PathOnly) {
+  const pair = await selectPair(ctx, numbers);
+  if (pair === undefined) return undefined;
+  const [from, to] = [pair.from.commit, pair.to.commit];
+  if (from === to) return { commits: [], files: [], complete: true };
+  const compared = await ctx.platform.ports.repositories.compare(ctx.project.id, { from, to, path }, mostCompared);
+  if (compared === null) return { commits: [], files: null, complete: true };
+  const commits = compared.commits.map(({ at, ...commit }) => ({ ...commit, at: at.toISOString() }));
+  return { ...compared, commits, files: [...compared.files] };
+}
+
+interface PathOnly {
+  readonly path?: string | undefined;
+}
+
+const mostCompared = {
+  commits: limits.compared_commits,
+  files: limits.compared_files,
+  fileBytes: limits.compared_file_bytes,
+  bytes: limits.compared_bytes,
+  timeoutMs: limits.compare_seconds * 1000,
+};
+
+async function selectPair({ tx, project }: CompareContext, { from: number, to: newer }: Numbers) {
+  const { org_id, project_id } = project.key;
+  const to = await selectCompared(tx, { org_id, project_id, number: newer });
+  const from = to && (await selectCompared(tx, { org_id, project_id, number, servedBefore: to.number }));
+  return from && { from, to };
+}
+
+async function changedFiles(ctx: Context<"deployments.compare">, from: string, to: string): Promise<string[] | null> {
   if (from === to) return [];
   const { repositories } = ctx.platform.ports;
   const between = (a: string, b: string) =>

@@ -15,7 +15,7 @@ import type { Context, Handlers, RefusalText } from "../context.ts";
 import { requireRoomForBuild } from "../disk/disk.ts";
 import { rehearsalOf } from "../rehearsals/rehearsals.ts";
 import { privateHostProblem } from "../registries/registries.ts";
-import { compareDeployments } from "./compare.ts";
+import { compareDeployments, compareLines } from "./compare.ts";
 import { deploymentOutcome, rollBack, scaleProject } from "./deployments.ts";
 import { comingDeployment, deployedCommit, getDeployment, listDeployments, selectNumbered } from "./queries.ts";
 
@@ -28,6 +28,10 @@ export const deployments: Handlers<"deployments"> = {
 
   async compare(ctx, { query }) {
     return (await compareDeployments(ctx, query)) ?? ctx.fail("not_found", textOfNoPair);
+  },
+
+  async lines(ctx, { query }) {
+    return (await compareLines(ctx, query)) ?? ctx.fail("not_found", textOfNoPair);
   },
 
   async rehearsal(ctx, { params }) {

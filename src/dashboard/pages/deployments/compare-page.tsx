@@ -3,13 +3,14 @@ import { ArrowLeftRight, GitCompareArrows } from "lucide-react";
 import type { ReactNode } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
-import { firstLine, plural, shortCommit } from "../../data/format.ts";
+import { firstLine, shortCommit } from "../../data/format.ts";
 import { IconButton } from "../../ui/button.tsx";
 import { Select } from "../../ui/field.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { State } from "../../ui/status.tsx";
 import { Ago, Mono, Plain } from "../../ui/text.tsx";
 import { Empty, View } from "../../ui/view.tsx";
+import { ChangedCode } from "./changed-code.tsx";
 
 type Comparison = Answer<"deployments.compare">;
 type Side = Comparison["from"];
@@ -97,7 +98,9 @@ function SideBox({ label, side, numbers, onNumber }: SideBoxProps) {
   );
 }
 
-function Differences({ comparison: { files, variables, settings } }: { readonly comparison: Comparison }) {
+function Differences({ comparison }: { readonly comparison: Comparison }) {
+  const { slug } = route.useParams();
+  const { from, to, files, variables, settings } = comparison;
   const { added, removed, changed } = variables;
   const keys = added.length + removed.length + changed.length;
   if (files?.length === 0 && keys === 0 && settings.length === 0)
@@ -108,20 +111,7 @@ function Differences({ comparison: { files, variables, settings } }: { readonly 
     );
   return (
     <>
-      <Section
-        title="Files"
-        lead={files === null || files.length === 0 ? undefined : plural(files.length, "changed file")}
-      >
-        {files === null ? (
-          <p className="text-sm text-muted">One of the two commits is no longer kept.</p>
-        ) : (
-          <Lines none="The code is the same.">
-            {files.map((path) => (
-              <Line key={path} sign="~" text={path} />
-            ))}
-          </Lines>
-        )}
-      </Section>
+      {files?.length !== 0 && <ChangedCode slug={slug} from={from.number} to={to.number} />}
       <Section title="Variables" lead="Only their keys; values are shown nowhere.">
         <Lines none="All variables are the same.">
           {added.map((key) => (

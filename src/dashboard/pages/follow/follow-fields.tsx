@@ -1,5 +1,4 @@
-import type { Answer } from "../../../contract/client.ts";
-import type { CallInput } from "../../../contract/client.ts";
+import type { Answer, CallInput } from "../../../contract/client.ts";
 import { followProviders } from "../../../contract/follow.ts";
 import { textOf } from "../../data/text-of.ts";
 import { SelectField, TextField } from "../../ui/field.tsx";
