@@ -1,5 +1,6 @@
 import type { entryKinds } from "../../contract/activity.ts";
 import type { Result } from "../../contract/routes.ts";
+import { settingsWords } from "./settings-words.ts";
 
 export type EntryKind = (typeof entryKinds)[number];
 type Entry = Result<"activity.list">["activity"][number];
@@ -199,7 +200,7 @@ const sentences: Readonly<Record<string, (row: Telling) => string>> = {
   "preview.unpinned": ({ target }) => `Preview of ${target} unpinned`,
   "preview.promoted": ({ target }) => `What runs in the preview of ${target} goes live`,
   "preview.ended": ({ target }) => `Preview of ${target} ended, as its time was over or its project was deleted`,
-  "project.settings_changed": ({ detail }) => `Settings changed: ${listed(detail["changed"]).replaceAll("_", " ")}`,
+  "project.settings_changed": ({ detail }) => `Settings changed: ${settingsWords(detail)}`,
   "env.set": ({ target }) => `Variable ${target} set`,
   "env.imported": ({ target }) => `Variables set: ${target}`,
   "env.deleted": ({ target }) => `Variable ${target} removed`,

@@ -40,8 +40,8 @@ export const projects: Handlers<"projects"> = {
 
   async settings(ctx, { body }) {
     const { key, slug: target } = ctx.project;
-    const changed = Object.keys(body);
-    const before = Object.fromEntries(changed.map((name) => [name, ctx.project[name as keyof typeof body]]));
+    const wanted = given(body);
+    const { changed, before, after } = differences(ctx.project, wanted);
     if (ctx.project.preview_of !== null && body.previews)
       return ctx.fail("invalid_request", { error: "A preview has no previews of its own." });
     if (ctx.caller.approval_mode && givesAway(ctx.project, body))
@@ -50,8 +50,8 @@ export const projects: Handlers<"projects"> = {
           "A token in approval mode cannot change what agents may do, nor give previews the project's variables or unmasked data.",
         hint: "Ask an owner.",
       });
-    ctx.note({ target, detail: { changed, before }, silent: changed.length === 0 });
-    if (changed.length > 0) await queries.updateSettings(ctx.tx, key, given(body));
+    ctx.note({ target, detail: { changed, before, after }, silent: changed.length === 0 });
+    if (Object.keys(wanted).length > 0) await queries.updateSettings(ctx.tx, key, wanted);
     return show(ctx, target);
   },
 
@@ -237,6 +237,15 @@ async function change(ctx: ChangeContext, project: queries.ProjectRow, deleted: 
 // Omitted settings stay unchanged; null resets a setting.
 function given(body: { readonly [K in keyof queries.ProjectSettings]?: queries.ProjectSettings[K] | undefined }) {
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined)) as queries.ProjectSettings;
+}
+
+/** Returns the settings whose value becomes another one. */
+function differences(project: Partial<queries.ProjectSettings>, wanted: Partial<queries.ProjectSettings>) {
+  const names = Object.keys(wanted) as (keyof queries.ProjectSettings)[];
+  const changed = names.filter((name) => JSON.stringify(project[name]) !== JSON.stringify(wanted[name]));
+  const valuesOf = (from: Partial<queries.ProjectSettings>) =>
+    Object.fromEntries(changed.map((name) => [name, from[name] ?? null]));
+  return { changed, before: valuesOf(project), after: valuesOf(wanted) };
 }
 
 function textOfTaken({ slug, deleted_at }: queries.ProjectRow, wanted: string): RefusalText {

@@ -254,7 +254,8 @@ test("every change leaves one activity row of its actor, a refused one none", as
   const org = await testOrganization(db, "watched");
   await create(org.owner, "seen");
   await create(org.owner, "seen");
-  await api.call("PUT", "/v1/projects/seen/settings", { token: org.owner, body: { port: 99 } });
+  for (const _ of ["changes", "is the same"])
+    await api.call("PUT", "/v1/projects/seen/settings", { token: org.owner, body: { port: 99, root: null } });
   await api.call("DELETE", "/v1/projects/seen", { token: org.owner });
   const rows = await db.selectFrom("activity").selectAll().where("org_id", "=", org.id).orderBy("id").execute();
   const deleted = rows.at(-1);
@@ -269,7 +270,7 @@ test("every change leaves one activity row of its actor, a refused one none", as
       {
         action: "project.settings_changed",
         target: "seen",
-        detail: { changed: ["port"], before: { port: null } },
+        detail: { changed: ["port"], before: { port: null }, after: { port: 99 } },
         actor_name: "test",
       },
       { action: "project.deleted", target: "seen", detail: { undelete_until }, actor_name: "test" },
