@@ -11,6 +11,8 @@ export interface ShownDecision extends Decision {
   /** What follows from the request, in sentences. */
   readonly effect: string | undefined;
   readonly nonce: string;
+  /** What a deploy would bring, as HTML; empty for other requests. */
+  readonly review: string;
   /** What the browser needs to sign each choice with a passkey; null if none is asked for. */
   readonly sign: SignOptions | null;
   /** Why the decision just sent was not made. */
@@ -56,7 +58,7 @@ export function decisionContent(shown: ShownDecision): PageContent {
   const shownLines = Array.isArray(rehearsal) ? rehearsal.map((line) => escape(String(line))) : [];
   const rehearsed =
     shownLines.length === 0 ? "" : `<h2>What it did to a copy of the data</h2><pre>${shownLines.join("\n")}</pre>`;
-  const html = `<p class="order">${orderOf(shown)}</p>${lead}${rehearsed}${reach}<h2>Who asks</h2>${table(rows)}${sent}${form}${rawRequest(shown)}`;
+  const html = `<p class="order">${orderOf(shown)}</p>${lead}${shown.review}${rehearsed}${reach}<h2>Who asks</h2>${table(rows)}${sent}${form}${rawRequest(shown)}`;
   return { title: "A request waits for your decision", html, linksBack: shown.isSignedIn };
 }
 

@@ -13,8 +13,9 @@ import {
 } from "./decision-html.ts";
 import { meansOf, signOptionsFor } from "./decision-proof.ts";
 import { answerTo } from "./errors.ts";
-import { decide, openDecision, touchedBy, wordsOf, type Decision } from "./handlers.ts";
+import { decide, openDecision, rehearsePromotion, reviewOf, touchedBy, wordsOf, type Decision } from "./handlers.ts";
 import { isFromThisPage, isNonce, makeNonce, readOnlyForms } from "./own-form.ts";
+import { reviewHtml } from "./review-html.ts";
 import { sessionOf } from "./sign-in.ts";
 
 export interface DecisionPage {
@@ -87,7 +88,9 @@ async function show(page: DecisionPage, person: Person, reply: FastifyReply, pro
   const effect = words?.effect({ target, detail: found.request.detail });
   const nonce = makeNonce(platform, nonceKey(person));
   const sign = isSignedIn ? await signOptionsFor(siteOf(page), person.caller, person.id) : null;
-  const shown = { ...found, affected, effect, nonce, isSignedIn, sign, problem };
+  const looked = await reviewOf(platform, found.approval);
+  const review = looked === null ? "" : reviewHtml({ ...looked, project: found.approval.project, nonce });
+  const shown = { ...found, affected, effect, review, nonce, isSignedIn, sign, problem };
   return send(page, reply, problem === undefined ? 200 : 403, decisionContent(shown));
 }
 
@@ -102,13 +105,23 @@ interface Submitted {
   readonly reply: FastifyReply;
 }
 
-async function choose(page: DecisionPage, person: Person, { request, reply }: Submitted): Promise<FastifyReply> {
+/** Lets what waits for a decision run on a copy of the data first; the decision stays open. */
+async function rehearse(page: DecisionPage, person: Person, { request, reply }: Submitted): Promise<FastifyReply> {
+  const { db, clock, wakeups } = page.platform;
+  const found = await openDecision(db, person, clock.now());
+  if (found?.isOpen === true && mayChoose(person, found)) await rehearsePromotion(db, wakeups, found.approval);
+  return reply.redirect(request.url, 303);
+}
+
+async function choose(page: DecisionPage, person: Person, submitted: Submitted): Promise<FastifyReply> {
+  const { request, reply } = submitted;
   const { platform } = page;
   const { choice, nonce = "", signature = "" } = (request.body ?? {}) as Readonly<Record<string, string>>;
   const isSignedIn = "caller" in person;
   const refuse = (status: number, notice: Notice) => send(page, reply, status, noticeContent(notice, isSignedIn));
   const isOwn = isFromThisPage(request, platform.addresses.controlUrl);
   if (!isOwn || !isNonce(platform, nonceKey(person), nonce)) return refuse(403, "elsewhere");
+  if (choice === "rehearse") return rehearse(page, person, submitted);
   if (choice !== "approved" && choice !== "denied") return refuse(400, "malformed");
   const found = await openDecision(platform.db, person, platform.clock.now());
   if (found !== undefined && !mayChoose(person, found)) return refuse(403, "not_yours");

@@ -55,10 +55,13 @@ export {
   consumeApproval,
   decide,
   openDecision,
+  rehearsePromotion,
+  reviewOf,
   touchedBy,
   wordsOf,
   type Asked,
   type Reach,
+  type Review,
   type Decision,
   type GatedRequest,
 } from "../features/approvals/approvals.ts";

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { eventually } from "../support/eventually.ts";
 import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
@@ -315,10 +317,57 @@ test("where agents deploy to previews only, a person lets their work go live", a
     asked.body.approval?.id,
     "an approval is for the image that a person saw",
   );
+  const page = await decisionPageOf(changedLater.body["commit"] ?? "");
+  const { html, nonce } = await page.open();
+  assert.match(
+    html,
+    /Serves now<\/th><td>deployment \d+.*Would serve<\/th>.*\(2 new commits\).*href="http[^"]*agent--shop/s,
+  );
+  assert.match(html, /Changed files<\/h2><pre>server\.js<\/pre>.*Not rehearsed\./s);
+  assert.equal((await rehearsals()).length, 0, "an agent's code meets the project's data once a person says so");
+  assert.equal((await page.press("rehearse", nonce)).status, 303);
+  await eventually(
+    async () => /It passed\..*release: 1 row more/s.test((await page.open()).html),
+    "the page shows the rehearsal",
+  );
+  assert.match((await page.open()).html, /href="\/projects\/shop\/compare\?from=\d+&amp;to=\d+"/);
+  assert.deepEqual([await body("shop"), (await rehearsals()).length], ["staged", 1]);
   const promoted = await platform.call<{ commit: string }>("POST", `${at}/previews/agent/promote`);
   assert.deepEqual([promoted.status, promoted.body.commit], [201, changedLater.body["commit"]]);
   await eventually(async () => (await body("shop")) === "by an agent, later", "what a person has promoted is live");
+  assert.equal((await settings({ agents: "deploy" })).status, 200);
+  await eventually(async () => (await rehearsals()).length >= 2, "requests of who may deploy are rehearsed at once");
 });
+
+async function rehearsals() {
+  const { body: all } = await platform.call<{ builds: { rehearse_only: boolean }[] }>("GET", `${at}/builds`);
+  return all.builds.filter(({ rehearse_only }) => rehearse_only);
+}
+
+/** The page of the approval that is about a commit, for who got its link. */
+async function decisionPageOf(commit: string) {
+  const outbox = join(platform.dataDir, "outbox");
+  const addressOf = (link: string) => new URL(new URL(link).pathname, platform.api).href;
+  const link = await eventually(async () => {
+    for (const name of readdirSync(outbox)) {
+      const found = /http:\S+\/decide\/[\w-]{43}/.exec(readFileSync(join(outbox, name), "utf8"))?.[0];
+      if (found !== undefined && (await (await fetch(addressOf(found))).text()).includes(commit)) return found;
+    }
+    return undefined;
+  }, "somebody got the link");
+  const url = addressOf(link);
+  return {
+    async open() {
+      const html = await (await fetch(url)).text();
+      return { html, nonce: /name="nonce" value="([\w-]+)"/.exec(html)?.[1] ?? "" };
+    },
+    press: (choice: string, nonce: string) =>
+      fetch(url, {
+        ...{ method: "POST", redirect: "manual", headers: { origin: new URL(link).origin } },
+        body: new URLSearchParams({ choice, nonce }),
+      }),
+  };
+}
 
 test("the project's deletion deletes its previews", async () => {
   assert.equal((await platform.call("DELETE", at)).status, 200);

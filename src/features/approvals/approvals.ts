@@ -10,6 +10,8 @@ import * as queries from "./queries.ts";
 import { durations, fingerprintOf, newLink, resourceOf, shownBody, summaryOf, type SameRequest } from "./rules.ts";
 
 export { affectedBy, touchedBy, type Reach } from "./affected.ts";
+export { rehearsePromotion, rehearsePromotions } from "./rehearse-promotion.ts";
+export { reviewOf, type Review } from "./review.ts";
 export { decide, openDecision, type Decision } from "./decide.ts";
 export { wordsOf } from "./words.ts";
 
@@ -135,6 +137,7 @@ async function make(platform: Asking, tx: Tx, request: GatedRequest, now: Date):
     expires_at,
   };
   await queries.insertApproval(tx, row);
+  await platform.wakeups.send(tx, "approvals", id);
   const { org_id, token_id: actor_token_id, token_name: actor_name } = caller;
   const asked = (await queries.selectApproval(tx, { org_id, id }, now)) as queries.ApprovalRow;
   const said = { approval_id: id, route, request: summaryOf(asked) };

@@ -74,7 +74,7 @@ export const previews: Handlers<"previews"> = {
     ctx.note({
       target: branch,
       resource: live.build_id,
-      detail: { commit: live.commit, url, ...(await releaseReach(ctx.tx, ctx.project.key)) },
+      detail: { commit: live.commit, url, build: live.build_id, ...(await releaseReach(ctx.tx, ctx.project.key)) },
     });
     return { outcome: async () => ({ build_id: build.id, commit: live.commit }) };
   },

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Rehearsal } from "../../contract/rehearsal.ts";
+import type { Rehearsal, RehearsalReport } from "../../contract/rehearsal.ts";
 import type { Db, Tx } from "../../store/database.ts";
 
 interface DeploymentKey {
@@ -84,6 +84,25 @@ export async function rehearsalOf(
   const { status, started_at, report, ...rest } = row;
   if (status === null || started_at === null) return null;
   return { ...rest, status, started_at, report: report as Rehearsal["report"] };
+}
+
+/**
+ * Returns the approval by which a person let a preview go live after they could see its rehearsal, with what that told; undefined when this
+ * build is no such promotion.
+ */
+export async function promotionSeen(
+  db: Db,
+  { org_id, build_id }: { readonly org_id: string; readonly build_id: string },
+) {
+  const { rows } = await sql<{ id: string; report: RehearsalReport }>`
+    select a.id, r.report from build x join build b on b.project_id = x.project_id and b.promoted_from = x.promoted_from
+      join approval a on a.id = b.approval_id and a.status = 'consumed' and a.token_id = x.token_id
+        and a.consumed_at between x.created_at - interval '1 minute' and x.created_at + interval '1 minute'
+      join deployment d on d.build_id = b.id join rehearsal r on r.deployment_id = d.id and r.finished_at < a.decided_at
+    where x.org_id = ${org_id} and x.id = ${build_id} and r.report is not null order by b.number desc limit 1`.execute(
+    db,
+  );
+  return rows[0];
 }
 
 /** The token that asked for a build, as an approval names it; undefined when it asked through none. */

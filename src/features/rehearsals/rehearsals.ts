@@ -5,6 +5,7 @@ export {
   endRehearsal,
   noteCleared,
   noteCopy,
+  promotionSeen,
   rehearsalOf,
   type Outcome,
 } from "./queries.ts";

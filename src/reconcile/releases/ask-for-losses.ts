@@ -1,6 +1,6 @@
 import { rehearsalLines, type RehearsalReport } from "../../contract/rehearsal.ts";
 import { askForApproval, consumeApproval, type GatedRequest } from "../../features/approvals/approvals.ts";
-import { askerOf, lossesOf, sameLosses } from "../../features/rehearsals/rehearsals.ts";
+import { askerOf, lossesOf, promotionSeen, sameLosses } from "../../features/rehearsals/rehearsals.ts";
 import type { Failure } from "../../ports/failure.ts";
 import { requireLease } from "../../store/leases.ts";
 import { releaseFailure } from "./release-failures.ts";
@@ -17,6 +17,9 @@ export async function askForLosses(release: Release, report: RehearsalReport): P
   const told = rehearsalLines({ ...report, tables: losses, further_tables: 0 }).join("; ");
   const asker = await askerOf(platform.db, deployment);
   if (asker === undefined) return needsHuman(`The release command would remove data: ${told}.`, noToken);
+  const seen = await promotionSeen(platform.db, deployment);
+  if (seen !== undefined && isSame(losses, lossesOf(seen.report, platform.settings.rehearsalLosses)))
+    return void log.detail(`Approved by a person, with the rehearsal: ${seen.id}`);
   const request = requestOf(release, { asker, report, losses });
   await requireLease(platform.db, lease);
   const now = platform.clock.now();
@@ -34,6 +37,9 @@ export async function askForLosses(release: Release, report: RehearsalReport): P
   );
 }
 
+const isSame = (...[a, b]: readonly (readonly Losing["losses"][number][])[]) =>
+  JSON.stringify(sameLosses(a ?? [])) === JSON.stringify(sameLosses(b ?? []));
+
 const noToken = "Let a person deploy whose token is not in approval mode.";
 
 function needsHuman(summary: string, hint: string): Failure {
@@ -47,12 +53,12 @@ interface Losing {
 }
 
 function requestOf({ deployment }: Release, { asker, report, losses }: Losing): GatedRequest {
-  const { org_id, project_id, slug, commit } = deployment;
+  const { org_id, project_id, slug, commit, number } = deployment;
   return {
     caller: { org_id, ...asker },
     ...{ method: "POST", route: "deployments.create", path: `/v1/projects/${slug}/deployments` },
     ...{ resources: [project_id], params: {}, query: {}, body: { commit, loses: sameLosses(losses) } },
     ...{ secrets: [], summary: "Deploy a commit whose release command removes data", project_id, target: commit },
-    detail: { commit, rehearsal: rehearsalLines(report).slice(0, 100) },
+    detail: { commit, deployment: number, rehearsal: rehearsalLines(report).slice(0, 100) },
   };
 }

@@ -1,0 +1,92 @@
+import { sql } from "kysely";
+import type { Rehearsal } from "../../contract/rehearsal.ts";
+import type { CommitCounts, Repositories } from "../../ports/repositories.ts";
+import type { Db } from "../../store/database.ts";
+import type { HandlerPlatform } from "../context.ts";
+import { activeOf } from "../deployments/deployments.ts";
+import type { LinkedApproval } from "./queries.ts";
+import { requestOf } from "./rules.ts";
+
+/** What a deploy that waits for a decision would bring, beside what serves. */
+export interface Review {
+  readonly live: { readonly number: number; readonly commit: string } | null;
+  readonly commit: string;
+  /** Of the preview in which it runs. */
+  readonly url: string | null;
+  /** Null: not known. */
+  readonly difference: { readonly counts: CommitCounts | null; readonly files: readonly string[] } | null;
+  /** The deployment of this commit that the dashboard can compare with the live one. */
+  readonly number: number | null;
+  /** Whether a rehearsal belongs to the request itself. */
+  readonly isRehearsed: boolean;
+  /** The newest one for this request; null: none was asked for. */
+  readonly rehearsal: ReviewedRehearsal | null;
+}
+
+export interface ReviewedRehearsal {
+  readonly number: number | null;
+  readonly status: Rehearsal["status"] | null;
+  readonly reason: string | null;
+  readonly report: Rehearsal["report"];
+  /** Whether its build and deployment have ended. */
+  readonly has_ended: boolean;
+  /** Why there is no rehearsal although they have. */
+  readonly problem: string | null;
+}
+
+const mostFiles = 200;
+
+/** Returns what a person compares before they let a deploy go live; null for any other request. Changes nothing. */
+export async function reviewOf(platform: HandlerPlatform, approval: LinkedApproval): Promise<Review | null> {
+  const { org_id, project_id, route } = approval;
+  const { commit, url, deployment } = requestOf(approval).detail;
+  const isPromotion = route === "previews.promote";
+  if (project_id === null || typeof commit !== "string" || !(isPromotion || route === "deployments.create"))
+    return null;
+  const rehearsal = isPromotion ? await rehearsalFor(platform.db, approval) : null;
+  const live = (await activeOf(platform.db, org_id, project_id)) ?? null;
+  const places = [project_id, ...(await previewsWith(platform.db, { org_id, project_id, commit }))];
+  return {
+    ...{ live, commit, rehearsal, isRehearsed: !isPromotion },
+    url: typeof url === "string" ? url : null,
+    difference: live && (await differenceIn(platform.ports.repositories, places, { from: live.commit, to: commit })),
+    number: isPromotion ? (rehearsal?.number ?? null) : typeof deployment === "number" ? deployment : null,
+  };
+}
+
+async function rehearsalFor(db: Db, { org_id, id }: LinkedApproval): Promise<ReviewedRehearsal | null> {
+  const { rows } = await sql<ReviewedRehearsal>`
+    select d.number, r.status, r.reason, r.report, coalesce(d.failure, b.failure) ->> 'summary' as problem,
+      b.status not in ('queued', 'running') and coalesce(d.status, 'superseded') not in ('pending', 'starting') as has_ended
+    from build b left join deployment d on d.build_id = b.id and d.rehearse_only left join rehearsal r on r.deployment_id = d.id
+    where b.org_id = ${org_id} and b.approval_id = ${id} order by b.number desc limit 1`.execute(db);
+  return rows[0] ?? null;
+}
+
+/** The repositories of previews that serve this commit: the project's own may lack it. */
+async function previewsWith(
+  db: Db,
+  { org_id, project_id, commit }: { readonly org_id: string; readonly project_id: string; readonly commit: string },
+): Promise<readonly string[]> {
+  const { rows } = await sql<{ id: string }>`
+    select p.id from project p join deployment d on d.project_id = p.id and d.commit = ${commit}
+    where p.org_id = ${org_id} and p.preview_of = ${project_id} and p.purged_at is null limit 1`.execute(db);
+  return rows.map(({ id }) => id);
+}
+
+async function differenceIn(
+  repositories: Pick<Repositories, "changedPaths" | "countCommits" | "exists">,
+  places: readonly string[],
+  { from, to }: { readonly from: string; readonly to: string },
+): Promise<Review["difference"]> {
+  const change = (a: string, b: string) => ({ from: a, to: b, quarantine: null });
+  for (const place of places) {
+    if (!(await repositories.exists(place))) continue;
+    // Comparing a commit with itself tells whether it is stored; git would refuse to compare with one that is not.
+    const stored = [from, to].map((each) => repositories.changedPaths(place, change(each, each), 1));
+    if ((await Promise.all(stored)).includes(null)) continue;
+    const files = from === to ? [] : await repositories.changedPaths(place, change(from, to), mostFiles);
+    if (files !== null) return { files, counts: await repositories.countCommits(place, change(from, to)) };
+  }
+  return null;
+}
