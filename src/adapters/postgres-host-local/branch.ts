@@ -9,7 +9,7 @@ import { scramVerifier } from "../../postgres/scram.ts";
 import { fillFolder, type Source } from "./clone.ts";
 import { configure } from "./initialise.ts";
 import { ensureFolder, ensureSecret, instanceFiles } from "./instance-files.ts";
-import { logFolderOf, placeSegments, startCopy, unpack } from "./recover.ts";
+import { fillFrom, logFolderOf, startCopy } from "./recover.ts";
 import type { HistoryPlace, LocalServerOptions } from "./server.ts";
 
 interface Branching {
@@ -32,7 +32,7 @@ export async function makeBranch(place: HistoryPlace, { source, target, options 
   const confinement = await chooseConfinement({ binDir: place.binDir, bwrap: place.bwrap, uid });
   const socketDir = join(runFolder(place.dir, place.runBase), target.id);
   configure(confinement, dir, { port: null, socketDir, socketMode: "private", overrides: {}, isRecovered: true });
-  await fillFrom(confinement, source, dir, options);
+  await fillFolderOf(confinement, source, dir, options);
   const group = place.groups && { group: place.groups.of(target.id) };
   const { binDir, bwrap } = place;
   const server: LocalServerOptions = { binDir, bwrap, dir, socketDir, port: null, uid, isRecovered: true, ...group };
@@ -50,7 +50,7 @@ export async function makeBranch(place: HistoryPlace, { source, target, options 
   await rm(logFolderOf(dir), { recursive: true, force: true });
 }
 
-async function fillFrom(
+async function fillFolderOf(
   confinement: Confinement,
   source: Source,
   dir: string,
@@ -59,8 +59,7 @@ async function fillFrom(
   if (from === null)
     return void (await fillFolder(confinement, { ...source, options: { mayCopy: true, announce, signal } }, dir));
   await announce("copy");
-  await unpack(confinement, dir, from);
-  await placeSegments(dir, from);
+  await fillFrom(confinement, dir, from);
 }
 
 /** Gives the copy's superuser and the project's role passwords of their own, and lets no other role of the original log in. */

@@ -49,8 +49,7 @@ export async function recover(
   const confinement = await chooseConfinement({ binDir: place.binDir, bwrap: place.bwrap, uid: instance.uid });
   ensureFolder(dir, 0o700);
   configure(confinement, dir, { port: null, socketDir, socketMode: "private", overrides: {}, isRecovered: true });
-  await unpack(confinement, dir, from);
-  await placeSegments(dir, from);
+  await fillFrom(confinement, dir, from);
   const server = await startCopy(options, confinement, from);
   const copy = { ...instance, server, dir, port: socketOnlyPort, socketDir };
   const work = projectWork(() => place.projectServer(copy));
@@ -116,8 +115,15 @@ export function writeLabels(confinement: Confinement, data: string, backup_label
   }
 }
 
+/** Fills a folder with the stored copy and, at the same time, with the log to apply to it. */
+export async function fillFrom(confinement: Confinement, dir: string, from: RecoverySource): Promise<void> {
+  const works = [unpack(confinement, dir, from), placeSegments(dir, from)];
+  const failed = (await Promise.allSettled(works)).find(({ status }) => status === "rejected");
+  if (failed !== undefined) throw (failed as PromiseRejectedResult).reason;
+}
+
 // The copy's own contents are the tenant's: files of ours are in the folder before it, and tar runs as the server's user.
-export async function unpack(confinement: Confinement, dir: string, from: RecoverySource): Promise<void> {
+async function unpack(confinement: Confinement, dir: string, from: RecoverySource): Promise<void> {
   const { data, config } = instanceFiles(dir);
   ensureFolder(data, 0o700, confinement.uid);
   writeLabels(confinement, data, from.backup_label);
