@@ -94,3 +94,12 @@ export function missingScope(rights: Pick<Rights, "scopes">, { scope, further_sc
   const asked = scope === null ? further_scopes : [scope, ...further_scopes];
   return asked.find((each) => !rights.scopes.includes(each));
 }
+
+/** Returns whether something is missing from rights that were there before. */
+export function hasLost(before: Rights, now: Rights): boolean {
+  if (before.role === "owner" && now.role !== "owner") return true;
+  if (before.platform_admin && !now.platform_admin) return true;
+  if (before.scopes.some((scope) => !now.scopes.includes(scope))) return true;
+  const { project_ids: kept } = now;
+  return kept !== null && (before.project_ids === null || before.project_ids.some((id) => !kept.includes(id)));
+}

@@ -1,4 +1,4 @@
-import type { Rights } from "../contract/access.ts";
+import { hasLost } from "../contract/access.ts";
 import { Refused, type Caller } from "../features/context.ts";
 import { linkSignals } from "../kit/link-signals.ts";
 import type { Wakeups } from "../store/wakeups.ts";
@@ -46,13 +46,4 @@ export function watchCaller({ authenticator, wakeups, token, caller, ends }: Wat
       stop();
     },
   };
-}
-
-/** Returns whether something is missing from a caller's rights that they had before. */
-function hasLost(before: Rights, now: Rights): boolean {
-  if (before.role === "owner" && now.role !== "owner") return true;
-  if (before.platform_admin && !now.platform_admin) return true;
-  if (before.scopes.some((scope) => !now.scopes.includes(scope))) return true;
-  const { project_ids: kept } = now;
-  return kept !== null && (before.project_ids === null || before.project_ids.some((id) => !kept.includes(id)));
 }

@@ -5,7 +5,7 @@ import { scopesOf } from "../../contract/routes.ts";
 import { newId } from "../../kit/ids.ts";
 import { voidApprovals } from "../approvals/approvals.ts";
 import type { Context, Handlers } from "../context.ts";
-import { lockKeepsOwner, mayRevoke, projectIdsOf, rightsWithin } from "../tokens/tokens.ts";
+import { lockKeepsOwner, mayRevoke, projectIdsOf, requireRightsNow, rightsWithin } from "../tokens/tokens.ts";
 import { accountHandlers } from "./accounts.ts";
 import { linkHash } from "./people.ts";
 import * as queries from "./queries.ts";
@@ -70,6 +70,7 @@ export const people: Handlers<"people"> = {
       return ctx.fail("invalid_request", { error: "An owner reaches all projects; only members can be limited." });
     requireToHave(ctx, { role, platform_admin });
     await queries.lockPeople(tx, caller.org_id);
+    await requireRightsNow(ctx);
     if ((await queries.listInvites(tx, caller.org_id)).length >= limits.invites_open)
       return ctx.fail("conflict", {
         error: `An organization has at most ${limits.invites_open} open invitations.`,
@@ -147,6 +148,7 @@ type Changing = Context<"people.update"> | Context<"people.remove">;
 /** Locks the organization's people and returns a member whom the caller may change. */
 async function changeable(ctx: Changing, id: string) {
   await queries.lockPeople(ctx.tx, ctx.caller.org_id);
+  await requireRightsNow(ctx);
   const member = await queries.selectMember(ctx.tx, ctx.caller.org_id, id);
   if (member === undefined) return ctx.fail("not_found");
   if (!mayRevoke(ctx.caller, member))

@@ -375,27 +375,51 @@ test("a token with few scopes gives no person more than it has", async () => {
   assert.equal((await api.call("DELETE", `/v1/members/${ada.id}`, { token: few.text })).status, 204);
 });
 
+/** Sends a request, lets it wait for the organization's people, and changes a membership or token before it goes on. */
+async function whileWaiting(org: TestOrganization, send: () => Promise<Answer>, id: string, change: object) {
+  const { sent } = await db.transaction().execute(async (tx) => {
+    await tx.selectFrom("organization").select("id").where("id", "=", org.id).forNoKeyUpdate().execute();
+    const waiting = sql`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+    const answer = send();
+    await eventually(async () => (await waiting.execute(db)).rows.length > 0, "the request waits");
+    await tx.updateTable("api_token").set(change).where("id", "=", id).execute();
+    return { sent: answer };
+  });
+  return sent;
+}
+
 test("an invitation whose sender loses the right while it is being used is not used", async () => {
   const org = await newOrg();
   const sender = await testToken(db, org.id, { role: "owner" });
   const code = await invite(org, {}, sender.text);
-  const device = softAuthenticator(origin);
   const { body } = await ask("join", { code, name: "Eve" });
-  const passkey = device.create(body["options"] as Options);
-  const answer = await db.transaction().execute(async (tx) => {
-    await tx.selectFrom("organization").select("id").where("id", "=", org.id).forNoKeyUpdate().execute();
-    const joining = ask("join", { code, name: "Eve", passkey });
-    await eventually(async () => {
-      const { rows } =
-        await sql`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`.execute(
-          db,
-        );
-      return rows.length > 0;
-    }, "the acceptance waits");
-    await tx.updateTable("api_token").set({ revoked_at: new Date() }).where("id", "=", sender.id).execute();
-    return { joining };
-  });
-  assert.deepEqual(codeOf(await answer.joining), [401, "unauthorized"]);
+  const passkey = softAuthenticator(origin).create(body["options"] as Options);
+  const join = () => ask("join", { code, name: "Eve", passkey });
+  const answer = await whileWaiting(org, join, sender.id, { revoked_at: new Date() });
+  assert.deepEqual(codeOf(answer), [401, "unauthorized"]);
+});
+
+test("who loses their rights while a request waits gives none away with it", async () => {
+  const org = await newOrg();
+  const other = await person(org, "Mallory");
+  const requests = [
+    ["POST", "/v1/api-tokens", { name: "kept", role: "owner" }],
+    ["POST", "/v1/invites", { role: "owner" }],
+    ["PATCH", `/v1/members/${other.id}`, { role: "owner" }],
+    ["DELETE", `/v1/members/${other.id}`, undefined],
+  ] as const;
+  for (const [method, path, body] of requests) {
+    const losing = await testToken(db, org.id, { role: "owner" });
+    const send = () => api.call(method, path, { token: losing.text, body });
+    const demoted = await whileWaiting(org, send, losing.id, { role: "member" });
+    assert.deepEqual(codeOf(demoted), [503, "unavailable"], path);
+    const ended = await testToken(db, org.id, { role: "owner" });
+    const sendAgain = () => api.call(method, path, { token: ended.text, body });
+    const removed = await whileWaiting(org, sendAgain, ended.id, { revoked_at: new Date() });
+    assert.deepEqual(codeOf(removed), [401, "unauthorized"], path);
+  }
+  const listed = await api.call("GET", "/v1/api-tokens", { token: org.owner });
+  assert.ok(!listed.text.includes('"kept"'));
 });
 
 test("switching between organizations does not make a session live longer", async () => {

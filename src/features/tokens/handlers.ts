@@ -4,7 +4,7 @@ import { voidApprovals } from "../approvals/approvals.ts";
 import type { Handlers } from "../context.ts";
 import * as queries from "./queries.ts";
 import { expiryWithin, mayRevoke, rightsWithin } from "./rules.ts";
-import { issueToken, projectIdsOf } from "./tokens.ts";
+import { issueToken, projectIdsOf, requireRightsNow } from "./tokens.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
 
@@ -24,6 +24,7 @@ export const tokens: Handlers<"tokens"> = {
         error: `An organization has at most ${limits.tokens_per_organization} tokens, expired ones included.`,
         hint: "Revoke one that is no longer used: berth tokens revoke <name>",
       });
+    await requireRightsNow(ctx);
     const own = await queries.selectToken(tx, caller.org_id, caller.token_id);
     const expires_at = new Date(now.getTime() + expires_in_days * dayMs);
     const made = await issueToken(tx, {

@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { knownScopes, roles, scopes, type Role } from "../../contract/access.ts";
+import { hasLost, knownScopes, roles, scopes, type Role } from "../../contract/access.ts";
 import { scopesOf } from "../../contract/routes.ts";
 import { newId } from "../../kit/ids.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import type { Caller, Context, RefusalText } from "../context.ts";
+import { Refused } from "../refused.ts";
 import { findProject } from "../projects/projects.ts";
 import {
   insertFirstOrganization,
@@ -78,6 +79,16 @@ export async function callerNow(
 ): Promise<(Caller & { expires_at: string | null }) | undefined> {
   const row = await selectCaller(db, tokenId);
   return row && { ...row, scopes: knownScopes(row.scopes) };
+}
+
+/**
+ * Refuses a caller who has lost rights since the request was admitted. Only under the lock of the organization, under which they change: what
+ * is then given away would outlive them.
+ */
+export async function requireRightsNow({ tx, caller }: { readonly tx: Tx; readonly caller: Caller }): Promise<void> {
+  const now = await callerNow(tx, caller.token_id);
+  if (now === undefined) throw new Refused("unauthorized");
+  if (hasLost(caller, now)) throw new Refused("unavailable", { error: "Your rights have changed. Try again." });
 }
 
 /** Inserts a token that nobody has the text of yet, and returns its id. */
