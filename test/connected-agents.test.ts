@@ -495,8 +495,13 @@ test("signing out everywhere ends also what a person's command line has connecte
   await api.platform.wakeups.send(db, "tokens");
   const first = await connectCommandLine(cookie, { approval_mode: "off" });
   const second = await connectCommandLine(await cookieFor(api.baseUrl, first), { approval_mode: "off" });
+  const third = await connectCommandLine(cookie, { approval_mode: "on" });
+  const asked = await api.call("DELETE", "/v1/projects/other", { token: third });
+  const { id: approval } = asked.body["approval"] as { id: string };
   assert.equal((await api.call("GET", "/v1/me", { token: second })).status, 200);
   assert.equal((await api.call("POST", "/v1/me/sessions/end", { token })).status, 204);
+  const left = await api.call("GET", `/v1/approvals/${approval}`, { token: org.owner });
+  assert.equal(left.body["status"], "expired", "what its agent had asked for is not asked any more");
   for (const each of [first, second])
     await eventually(async () => (await api.call("GET", "/v1/me", { token: each })).status === 401, "it ends");
 });

@@ -70,7 +70,7 @@ export const me: Handlers<"me"> = {
   },
 
   async end_sessions(ctx) {
-    const ended = await endSessionsOf({ db: ctx.tx, wakeups: ctx.platform.wakeups }, personOf(ctx));
+    const ended = await endSessionsOf(ctx.tx, ctx.platform.wakeups, personOf(ctx));
     ctx.note({ target: ctx.caller.token_name, detail: { sessions: ended } });
     return undefined;
   },

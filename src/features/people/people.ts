@@ -6,6 +6,7 @@ import { newId } from "../../kit/ids.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
 import { recordActivity } from "../activity/activity.ts";
+import { voidApprovals } from "../approvals/approvals.ts";
 import { Refused } from "../refused.ts";
 import { hashOf, isSessionText, newTokenText } from "../tokens/tokens.ts";
 import * as queries from "./queries.ts";
@@ -205,10 +206,10 @@ export async function sessionsOf(db: Db | Tx, personId: string) {
 }
 
 /** Ends all sessions and connected programs of a person within a second; returns how many sessions there were. */
-export async function endSessionsOf({ db, wakeups }: People, personId: string): Promise<number> {
-  const ended = await queries.endSessions(db, { person_id: personId });
-  await queries.endPrograms(db, personId);
-  await wakeups.send(db, "tokens");
+export async function endSessionsOf(tx: Tx, wakeups: Wakeups, personId: string): Promise<number> {
+  const ended = await queries.endSessions(tx, { person_id: personId });
+  for (const program of await queries.endPrograms(tx, personId)) await voidApprovals(tx, wakeups, program);
+  await wakeups.send(tx, "tokens");
   return ended;
 }
 

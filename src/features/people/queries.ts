@@ -306,9 +306,12 @@ export async function listSessions(db: Db | Tx, personId: string) {
 }
 
 /** Revokes the tokens of the programs that a person has connected, also by another program, in all organizations. */
-export async function endPrograms(db: Db | Tx, personId: string): Promise<void> {
-  await sql`update api_token set revoked_at = now() where kind in ('cli', 'mcp') and revoked_at is null
-    and person_id = ${personId}`.execute(db);
+export async function endPrograms(db: Db | Tx, personId: string) {
+  const { rows } = await sql<{ token_id: string; org_id: string }>`update api_token set revoked_at = now()
+    where kind in ('cli', 'mcp') and revoked_at is null and person_id = ${personId} returning id as token_id, org_id`.execute(
+    db,
+  );
+  return rows;
 }
 
 /** Ends a session by its hash, or all of a person's; returns how many ended. */
