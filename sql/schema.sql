@@ -1314,6 +1314,13 @@ CREATE TABLE public.session (
     CONSTRAINT session_method_check CHECK ((method = ANY (ARRAY['passkey'::text, 'invitation'::text, 'switch'::text, 'provider'::text, 'link'::text])))
 );
 
+CREATE TABLE public.sign_in_link (
+    hash bytea NOT NULL,
+    token_hash bytea NOT NULL,
+    locked_token bytea NOT NULL,
+    expires_at timestamp with time zone NOT NULL
+);
+
 CREATE TABLE public.ssh_key (
     id text NOT NULL,
     org_id text NOT NULL,
@@ -1632,6 +1639,9 @@ ALTER TABLE ONLY public.session
 ALTER TABLE ONLY public.session
     ADD CONSTRAINT session_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.sign_in_link
+    ADD CONSTRAINT sign_in_link_pkey PRIMARY KEY (hash);
+
 ALTER TABLE ONLY public.ssh_key
     ADD CONSTRAINT ssh_key_org_id_fingerprint_key UNIQUE (org_id, fingerprint);
 
@@ -1906,6 +1916,8 @@ CREATE INDEX run_open ON public.run USING btree (created_at) WHERE (status = ANY
 CREATE INDEX session_of_member ON public.session USING btree (token_id) WHERE (ended_at IS NULL);
 
 CREATE INDEX session_of_person ON public.session USING btree (person_id, id DESC);
+
+CREATE INDEX sign_in_link_of_token ON public.sign_in_link USING btree (token_hash, expires_at DESC);
 
 CREATE INDEX ssh_key_by_fingerprint ON public.ssh_key USING btree (fingerprint);
 

@@ -4,7 +4,9 @@ import { flushCompileCache } from "node:module";
 import { dirname } from "node:path";
 
 import { firstPush } from "../contract/first-push.ts";
+import { createSignInLink } from "../features/tokens/tokens.ts";
 import type { GitServers } from "../git/git-servers.ts";
+import { signInUrl } from "../http/sign-in.ts";
 import { hasHttps } from "./certificate-settings.ts";
 import { pathsIn, type Config } from "./config.ts";
 import { programPath } from "./releases/installation.ts";
@@ -12,6 +14,7 @@ import { deployExample } from "./first-start.ts";
 import { roles, type Role } from "./roles.ts";
 import { EndedAtStart, createEndRequests, createShutdown, type Shutdown } from "./shutdown.ts";
 import { exampleSource, startPlatform, type RunningPlatform } from "./start.ts";
+import { addressesOf } from "./wire.ts";
 
 type Say = (line: string) => void;
 
@@ -115,10 +118,12 @@ function ports(config: Config): string {
 }
 
 /** Returns a one-time sign-in link if the first token's file still exists, else the dashboard's address. */
-async function dashboardAddress({ config, links }: RunningPlatform): Promise<string> {
+async function dashboardAddress({ config, platform }: RunningPlatform): Promise<string> {
   const token = await readFile(pathsIn(config.dataDir).adminToken, "utf8").catch(() => "");
   if (token === "") return `http://${config.host}:${config.httpPort}`;
-  return `${links.create(token.trim())}\n                   (signs in once, within 15 minutes; a new link: berth open --dashboard)`;
+  const { controlUrl } = addressesOf(config, platform.httpsNames);
+  const url = signInUrl(controlUrl, await createSignInLink(platform.db, token.trim()));
+  return `${url}\n                   (signs in once, within 15 minutes; a new link: berth open --dashboard)`;
 }
 
 /** Returns commands that work as printed in another terminal, whatever its PATH, the ports and the data folder are. */

@@ -14,7 +14,6 @@ import { answerChallenge, challengePrefix } from "../http/acme-challenges.ts";
 import { createForward } from "../http/forward.ts";
 import type { OperatorText } from "../http/operator-texts.ts";
 import { createHttpServer, type HttpOptions, type HttpServer } from "../http/server.ts";
-import { createSignInLinks, type SignInLinks } from "../http/sign-in.ts";
 import type { Driver } from "../reconcile/driver.ts";
 import type { Platform } from "../reconcile/platform.ts";
 import type { Confinement } from "../sandbox/confine.ts";
@@ -53,7 +52,6 @@ export interface RunningPlatform {
   readonly git: GitServers | null;
   readonly api: HttpServer;
   readonly reconcilers: Driver;
-  readonly links: SignInLinks;
   /** Whether this is the first start on this data folder. */
   readonly isNew: boolean;
 }
@@ -84,8 +82,6 @@ export async function startPlatform(
   const admits = admitCode((await platform.ports.runtime.describe()).isolation, config.allowUnisolated);
   if (isPrimary) await requireAdmittedCode(platform.db, admits);
   await raiseRouteVersion(platform.db);
-  const addresses = addressesOf(config, platform.httpsNames);
-  const links = createSignInLinks(() => addresses.controlUrl);
   const isNew = isPrimary && (await ensureFirstOrganization(platform.db, pathsIn(config.dataDir).adminToken));
   const git = primary && (await openGit(config, { parts, platform, confinement: primary.confinement, admits }));
   if (git !== null) await ensureRecoveryKey(recoveryKeyFiles(config), await knownRecipient(platform.db));
@@ -107,7 +103,7 @@ export async function startPlatform(
     hostnames: [hostname(), ...config.hosts],
     mounts: [...(git === null ? [] : [{ prefix: "/git/" as const, handle: git.httpHandler }]), challengesOf(platform)],
     forward: isPrimary ? null : createForward({ db: requests.db, servesApi: config.roles.includes("api"), log }),
-    dashboard: { bundle, links },
+    dashboard: { bundle },
     edgeHeaders: async () => (await platform.ports.edge.entrance())?.headers ?? null,
     operatorTexts: [metricsText(platform, reconcilers)],
     limits: { ...httpLimitsOf(config), outcomeDeadlineMs: outcomeDeadlineMs(config) },
@@ -117,7 +113,7 @@ export async function startPlatform(
   await git?.listen();
   const { port } = await api.listen({ host: config.listen, port: config.httpPort });
   shutdown.onEnd("the reconcilers", () => reconcilers.stop());
-  return { config, parts, platform, git, api, reconcilers, links, isNew };
+  return { config, parts, platform, git, api, reconcilers, isNew };
 }
 
 function partsOf(config: Config, log: ReturnType<typeof createLog>): Promise<MachineParts> {

@@ -5,7 +5,6 @@ import { decideBy, decisionPath, nonceIn, pressButton, quietNotifier } from "../
 import { tenantDatabaseDouble } from "../../test/support/port-doubles.ts";
 import { testBuild, testDeployment, testDomain, testProject, testThings } from "../../test/support/fixtures.ts";
 import { sharedApi, testOrganization, testToken } from "../../test/support/test-platform.ts";
-import { createSignInLinks } from "./sign-in.ts";
 
 let asked = 0;
 const fontPath = "/assets/geist-latin-wght-normal-1a2b.woff2";
@@ -22,7 +21,7 @@ const listTables = async () => ({ outcome: "done", found: { tables: [table], tot
 const font = { bytes: Buffer.from("font"), gzip: undefined, type: "font/woff2" };
 const files = new Map([[fontPath, font]]);
 const api = await sharedApi({
-  http: { dashboard: { bundle: () => ({ files }), links: createSignInLinks(() => "http://berth.test") } },
+  http: { dashboard: { bundle: () => ({ files }) } },
   ports: { notifiers: [quietNotifier], tenantDatabase: tenantDatabaseDouble({ listTables }) },
   clock: { now: () => new Date(Date.now() + aheadMs) },
 });

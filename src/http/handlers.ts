@@ -129,7 +129,14 @@ export {
   providerTimeoutMs,
   type Provider,
 } from "../features/providers/providers.ts";
-export { authenticate, isToolsText, recordUse } from "../features/tokens/tokens.ts";
+export {
+  authenticate,
+  createSignInLink,
+  isToolsText,
+  peekSignInLink,
+  recordUse,
+  redeemSignInLink,
+} from "../features/tokens/tokens.ts";
 
 /** The handlers of every noun of the contract. Only this list and the ones below tie this layer to particular nouns. */
 export const handlers: { readonly [N in Noun]: Handlers<N> } = {

@@ -38,7 +38,7 @@ import { addTunnels, tunnelLimits, type TunnelLimits } from "./tunnels.ts";
 import { watchUnused } from "./watch-unused.ts";
 import { addPersonSignIn } from "./person-sign-in.ts";
 import { addProviderSignIn } from "./provider-sign-in.ts";
-import { addSignIn, createSignInLinks, type SignInLinks } from "./sign-in.ts";
+import { addSignIn } from "./sign-in.ts";
 
 export interface HttpOptions {
   readonly platform: HandlerPlatform;
@@ -60,7 +60,7 @@ export interface HttpOptions {
   readonly edgeHeaders?: EdgeHeaders;
   readonly tunnels?: Partial<TunnelLimits>;
   /** The dashboard, which responds on every path without another route. */
-  readonly dashboard?: { readonly bundle: () => BundleState; readonly links: SignInLinks };
+  readonly dashboard?: { readonly bundle: () => BundleState };
 }
 
 /** Passes every request under `prefix` (such as `/git/`) to `handle`, with its body unread. */
@@ -142,8 +142,7 @@ function addPages(app: FastifyInstance, options: HttpOptions, pipeline: Pipeline
   const { platform, authenticator, limiter, log } = pipeline;
   const controlUrl = () => platform.addresses.controlUrl;
   const bundle = options.dashboard?.bundle ?? (() => "failed");
-  const links = options.dashboard?.links ?? createSignInLinks(controlUrl);
-  const signIn = { platform, vault: platform.vault, authenticator, limiter, controlUrl, links };
+  const signIn = { platform, vault: platform.vault, authenticator, limiter, controlUrl };
   addDecisionPage(app, { platform, log, signIn, fonts: () => fontFaces(bundle()) });
   addConsentPage(app, { platform, log, signIn, fonts: () => fontFaces(bundle()) });
   addDocs(app, { controlUrl, fonts: () => fontFaces(bundle()) });

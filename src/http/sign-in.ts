@@ -1,6 +1,4 @@
-import { randomBytes } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { LRUCache } from "lru-cache";
 import { Refused, type Caller, type HandlerPlatform } from "../features/context.ts";
 import { addressKey } from "../kit/address-key.ts";
 import type { Vault } from "../store/vault.ts";
@@ -8,10 +6,13 @@ import type { Authenticator } from "./authenticator.ts";
 import { openCookie, readCookie, sealCookie, writeCookie } from "./cookies.ts";
 import {
   beginSession,
+  createSignInLink,
   endSession,
   keepSession,
+  peekSignInLink,
   personLinkPrefix,
   readPersonLink,
+  redeemSignInLink,
   sessionIdleMs,
   usePersonLink,
   type Browser,
@@ -25,45 +26,11 @@ export interface SignIn {
   readonly limiter: RateLimiter;
   /** Returns the current URL, which changes with the first certificate. */
   readonly controlUrl: () => string;
-  readonly links: SignInLinks;
 }
 
-/** One-time sign-in links. They exist only in this process's memory and are lost at a restart. */
-export interface SignInLinks {
-  /** Creates a URL that signs in with this token, once and within 15 minutes. */
-  create(token: string): string;
-  /** Returns the token behind a link's code, which stays valid. */
-  peek(code: string): string | undefined;
-  /** Returns the token behind a link's code and invalidates the code. */
-  redeem(code: string): string | undefined;
-}
-
-const linkMs = 15 * 60_000;
-const mostLinks = 10_000;
-// A limit per token, so that one token's links do not displace those of others; its oldest link goes first.
-const mostLinksOfToken = 5;
-
-/** Creates the store of sign-in links. `baseUrl` returns the control plane's current URL. */
-export function createSignInLinks(baseUrl: () => string): SignInLinks {
-  const tokens = new LRUCache<string, string>({ max: mostLinks, ttl: linkMs });
-  const codes = new LRUCache<string, readonly string[]>({ max: mostLinks, ttl: linkMs });
-  return {
-    create(token) {
-      const code = randomBytes(32).toString("base64url");
-      const own = [...(codes.get(token) ?? []), code];
-      for (const old of own.splice(0, own.length - mostLinksOfToken)) tokens.delete(old);
-      codes.set(token, own);
-      tokens.set(code, token);
-      // In the URL's fragment, so that it reaches neither server logs nor a Referer.
-      return `${baseUrl()}/sign-in#${code}`;
-    },
-    peek: (code) => tokens.get(code),
-    redeem(code) {
-      const token = tokens.get(code);
-      tokens.delete(code);
-      return token;
-    },
-  };
+/** Returns the address that signs in by a link's code: in the fragment, so that it reaches neither server logs nor a Referer. */
+export function signInUrl(controlUrl: string, code: string): string {
+  return `${controlUrl}/sign-in#${code}`;
 }
 
 /**
@@ -99,8 +66,8 @@ async function open(signIn: SignIn, request: FastifyRequest, reply: FastifyReply
 }
 
 /** Returns the token of a link's code, or a new session of the person whose link it is; undefined when the code is not valid any more. */
-async function redeem({ platform, vault, links }: SignIn, request: FastifyRequest, code: string) {
-  if (!code.startsWith(personLinkPrefix)) return links.redeem(code);
+async function redeem({ platform, vault }: SignIn, request: FastifyRequest, code: string) {
+  if (!code.startsWith(personLinkPrefix)) return redeemSignInLink(platform.db, code);
   const person = await readPersonLink({ db: platform.db, vault }, code);
   if (person === undefined || !(await usePersonLink(platform.db, code))) return undefined;
   return beginSession(platform, person.id, { method: "link", fresh_at: null, browser: browserOf(request) });
@@ -125,7 +92,7 @@ interface OpenBody {
  */
 async function questionBefore(signIn: SignIn, request: FastifyRequest, code: string, { elsewhere }: OpenBody) {
   if (code.startsWith(personLinkPrefix)) return questionOfPerson(signIn, request, code);
-  const token = signIn.links.peek(code);
+  const token = await peekSignInLink(signIn.platform.db, code);
   const next = token === undefined ? undefined : (await signIn.authenticator.authenticate(token))?.caller;
   if (next === undefined) return null;
   const present = await sessionOf(signIn, request);
@@ -165,7 +132,8 @@ async function resume(signIn: SignIn, request: FastifyRequest, reply: FastifyRep
 async function makeLink(signIn: SignIn, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const token = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? "")?.[1] ?? "";
   await requireToken(signIn, request, token);
-  return answer(reply, 201, { url: signIn.links.create(token) });
+  const code = await createSignInLink(signIn.platform.db, token);
+  return answer(reply, 201, { url: signInUrl(signIn.controlUrl(), code) });
 }
 
 async function requireToken(signIn: SignIn, request: FastifyRequest, token: string): Promise<void> {

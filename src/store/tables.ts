@@ -920,6 +920,12 @@ export interface Tables {
     ended_at: Timestamp | null;
     fresh_at: Timestamp | null;
   };
+  sign_in_link: {
+    hash: Buffer;
+    token_hash: Buffer;
+    locked_token: Buffer;
+    expires_at: Timestamp;
+  };
   ssh_key: {
     id: string;
     org_id: string;

@@ -220,6 +220,21 @@ async function joined(name: string) {
   return { device, cookie: cookieIn(done) };
 }
 
+test("a sign-in link of one control plane works at another, once", async () => {
+  const made = await fetch(`${primary.api}/session/link`, {
+    ...{ method: "POST", headers: { authorization: `Bearer ${primary.token}` } },
+  });
+  const code = new URL(String((await bodyOf(made))["url"])).hash.slice(1);
+  const open = (plane: Plane) =>
+    fetch(`${plane.api}/session`, {
+      method: "POST",
+      headers: { "content-type": "application/json", origin: originOf(plane), "x-berth-dashboard": "1" },
+      body: JSON.stringify({ code }),
+    });
+  assert.equal((await bodyOf(await open(apiOnly)))["token"], primary.token);
+  for (const plane of [primary, second, apiOnly]) assert.equal((await open(plane)).status, 401);
+});
+
 test("a sign-in by passkey that one control plane began is finished by another, once, and ends on all", async () => {
   const { device } = await joined("Ada");
   const { options } = await bodyOf(await atPage(second, "passkey", {}));

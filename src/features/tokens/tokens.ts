@@ -21,6 +21,7 @@ import {
 import { hashOf, isSessionText, isTokenText, isToolsText, newTokenText, prefixOf } from "./rules.ts";
 
 export { lockKeepsOwner, reachedProjects } from "./queries.ts";
+export { createSignInLink, peekSignInLink, redeemSignInLink } from "./sign-in-links.ts";
 export {
   expiryWithin,
   hashOf,
