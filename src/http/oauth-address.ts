@@ -14,25 +14,28 @@ export function addressOf({ headers }: Pick<FastifyRequest, "headers">, controlU
 }
 
 /**
- * Returns where people consent. Passkeys and sessions belong to the platform's own address, so a program that uses another one, such as
+ * Returns where people consent. Passkeys and sessions belong to the platform's own address, so a program on this machine that uses another one, such as
  * 127.0.0.1 instead of localhost, sends them there; `issuer` keeps the name under which it knows the platform.
  */
 export function consentUrl(request: Pick<FastifyRequest, "headers">, controlUrl: string): string {
   const [address, own] = [addressOf(request, controlUrl), new URL(controlUrl)];
-  const isReached = own.hostname === "localhost" ? isLoopback(address) : !isLocal(hostnameOf(own.hostname));
-  if (address === own.origin || !isReached) return `${address}/session/authorize`;
+  const isReached = own.hostname === "localhost" || !isLocal(hostnameOf(own.hostname));
+  if (address === own.origin || !isReached || !isLoopback(address)) return `${address}/session/authorize`;
   return `${own.origin}/session/authorize?issuer=${encodeURIComponent(address)}`;
 }
 
-/** Returns the name under which a program knows the platform: that of `consentUrl`, if it is of this machine. */
+/**
+ * Returns the name under which a program knows the platform: that of `consentUrl`, if it is of this machine. By any other, the program could
+ * take a foreign platform for this one, and send the code there (RFC 9207).
+ */
 export function issuerOf(
   request: Pick<FastifyRequest, "headers">,
   given: string | undefined,
   controlUrl: string,
 ): string {
   const url = URL.parse(given ?? "");
-  const isOwn = url?.origin === given && url?.protocol === "http:" && isLocal(hostnameOf(url.hostname));
-  return isOwn && given !== undefined ? given : addressOf(request, controlUrl);
+  const isOwn = given !== undefined && url?.origin === given && isLoopback(given);
+  return isOwn ? given : addressOf(request, controlUrl);
 }
 
 const isLoopback = (address: string) => /^http:\/\/(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])(?::\d+)?$/.test(address);
