@@ -834,6 +834,7 @@ CREATE TABLE public.follow_delivery (
     signed boolean NOT NULL,
     received_at timestamp with time zone DEFAULT now() NOT NULL,
     finished_at timestamp with time zone,
+    branch text,
     CONSTRAINT follow_delivery_source_check CHECK ((source = ANY (ARRAY['hook'::text, 'manual'::text, 'poll'::text]))),
     CONSTRAINT follow_delivery_status_check CHECK ((status = ANY (ARRAY['waiting'::text, 'deployed'::text, 'ignored'::text])))
 );
@@ -1036,6 +1037,18 @@ CREATE TABLE public.platform_fact (
     key text NOT NULL,
     value jsonb NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE public.preview_fetch (
+    id text NOT NULL,
+    org_id text NOT NULL,
+    follow_id text NOT NULL,
+    branch text NOT NULL,
+    failures integer DEFAULT 0 NOT NULL,
+    next_fetch_at timestamp with time zone DEFAULT now() NOT NULL,
+    lease_owner text,
+    lease_until timestamp with time zone,
+    fence integer DEFAULT 0 NOT NULL
 );
 
 CREATE TABLE public.project_database (
@@ -1564,6 +1577,12 @@ ALTER TABLE ONLY public.platform_backup
 ALTER TABLE ONLY public.platform_fact
     ADD CONSTRAINT platform_fact_pkey PRIMARY KEY (key);
 
+ALTER TABLE ONLY public.preview_fetch
+    ADD CONSTRAINT preview_fetch_follow_id_branch_key UNIQUE (follow_id, branch);
+
+ALTER TABLE ONLY public.preview_fetch
+    ADD CONSTRAINT preview_fetch_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.process_setting
     ADD CONSTRAINT process_setting_pkey PRIMARY KEY (project_id, process);
 
@@ -1866,6 +1885,8 @@ CREATE UNIQUE INDEX passkey_by_id ON public.passkey USING btree (id);
 CREATE INDEX passkey_of_person ON public.passkey USING btree (person_id);
 
 CREATE UNIQUE INDEX platform_backup_one_running ON public.platform_backup USING btree (status) WHERE (status = 'running'::text);
+
+CREATE INDEX preview_fetch_due ON public.preview_fetch USING btree (next_fetch_at);
 
 CREATE INDEX project_follow_due ON public.project_follow USING btree (next_fetch_at);
 
@@ -2197,6 +2218,12 @@ ALTER TABLE ONLY public.page_look
 
 ALTER TABLE ONLY public.passkey
     ADD CONSTRAINT passkey_person_id_fkey FOREIGN KEY (person_id) REFERENCES public.person(id);
+
+ALTER TABLE ONLY public.preview_fetch
+    ADD CONSTRAINT preview_fetch_follow_id_fkey FOREIGN KEY (follow_id) REFERENCES public.project_follow(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.preview_fetch
+    ADD CONSTRAINT preview_fetch_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
 
 ALTER TABLE ONLY public.process_setting
     ADD CONSTRAINT process_setting_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);

@@ -71,6 +71,8 @@ const delivery = z.object({
   /** `poll`: the platform found a new commit by polling. */
   source: z.enum(["hook", "manual", "poll"]),
   event: z.string(),
+  /** The branch whose preview it is for; null: it is for the followed branch. */
+  branch: z.string().nullable(),
   /** `deployed`: a build was queued; see `build`. */
   status: z.enum(["waiting", "deployed", "ignored"]),
   /** Why it was ignored, or what it waits for. */

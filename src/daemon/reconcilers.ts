@@ -20,6 +20,7 @@ import { createDriver, type Driver, type Task } from "../reconcile/driver.ts";
 import { edgeTask } from "../reconcile/edge/edge-task.ts";
 import { commitStatusesTask } from "../reconcile/follow/commit-statuses-task.ts";
 import { followTask } from "../reconcile/follow/follow-task.ts";
+import { followedPreviewsTask } from "../reconcile/follow/previews-task.ts";
 import { httpsNamesTask } from "../reconcile/https-names/https-names-task.ts";
 import { imagesTask } from "../reconcile/images/images-task.ts";
 import { logsTask } from "../reconcile/logs/logs-task.ts";
@@ -92,6 +93,7 @@ function tasksOfPrimary(platform: Platform, wake: Wake): readonly Task[] {
     repositoriesTask(platform),
     purgesTask(platform, () => wake("purges")),
     followTask(platform, () => wake("follow")),
+    followedPreviewsTask(platform, () => wake("followed-previews")),
   ];
 }
 

@@ -97,10 +97,10 @@ interface Wired {
 function httpsOf(config: Config, log: Log) {
   const httpsNames = new HttpsNames();
   const addresses = addressesOf(config, httpsNames);
-  const { appUrl } = addresses;
+  const { appUrl, appsDomain } = addresses;
   const controlUrl = () => addresses.controlUrl;
   const domains = domainSettingsOf(config, httpsNames);
-  return { certificates: certificateSettingsOf(config, log), httpsNames, appUrl, controlUrl, domains };
+  return { certificates: certificateSettingsOf(config, log), httpsNames, appUrl, appsDomain, controlUrl, domains };
 }
 
 export function dataDiskOf(config: Config) {

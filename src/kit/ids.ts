@@ -32,6 +32,7 @@ export type IdPrefix =
   | "whk"
   | "fol"
   | "fdl"
+  | "fpv"
   | "ipr"
   | "snp";
 

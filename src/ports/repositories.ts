@@ -218,7 +218,12 @@ export type Fetched =
     }
   | { readonly outcome: "unchanged"; readonly commit: string; readonly hostKeys: string | null }
   /** `reason` is a sentence for the tenant and contains no token or key. */
-  | { readonly outcome: "failed"; readonly reason: string };
+  | {
+      readonly outcome: "failed";
+      readonly reason: string;
+      /** The repository answered, and has no such branch. */
+      readonly isMissing?: true;
+    };
 
 export interface StoredFile {
   readonly path: string;

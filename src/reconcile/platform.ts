@@ -70,6 +70,8 @@ export interface Platform {
   readonly httpsNames: HttpsNames;
   /** Returns the URL of a hostname, such as `http://demo.localhost:8080`. */
   readonly appUrl: (hostname: string) => string;
+  /** The domain below which applications have their hostnames. */
+  readonly appsDomain: string;
   /** Returns the control plane's URL without a trailing slash, such as `http://localhost:4000`. */
   readonly controlUrl: () => string;
 }

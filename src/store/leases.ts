@@ -16,6 +16,7 @@ export type LeasedTable =
   | "project_purge"
   | "webhook_delivery"
   | "project_follow"
+  | "preview_fetch"
   | "image_pruning"
   | "database_branch";
 

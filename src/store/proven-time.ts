@@ -31,6 +31,7 @@ const pauses = [
   ["page_look", "next_at", 2],
   ["disk_use", "next_at", 2],
   ["project_follow", "next_fetch_at", 2],
+  ["preview_fetch", "next_fetch_at", 2],
   ["commit_status", "next_attempt_at", 2],
   ["domain", "next_check_at", 2],
   ["notification", "next_attempt_at", 2],

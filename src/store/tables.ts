@@ -472,6 +472,7 @@ export interface Tables {
     signed: boolean;
     received_at: Generated<Timestamp>;
     finished_at: Timestamp | null;
+    branch: string | null;
   };
   idempotency_key: {
     org_id: string;
@@ -648,6 +649,17 @@ export interface Tables {
     key: string;
     value: Json<unknown>;
     updated_at: Generated<Timestamp>;
+  };
+  preview_fetch: {
+    id: string;
+    org_id: string;
+    follow_id: string;
+    branch: string;
+    failures: Generated<number>;
+    next_fetch_at: Generated<Timestamp>;
+    lease_owner: string | null;
+    lease_until: Timestamp | null;
+    fence: Generated<number>;
   };
   process_setting: {
     project_id: string;

@@ -63,6 +63,7 @@ export function platformDouble({ ports, settings, ...given }: PlatformParts): Pl
     },
     httpsNames: new HttpsNames(),
     appUrl: (hostname) => `http://${hostname}`,
+    appsDomain: "apps.test",
     controlUrl: () => "http://berth.test",
     ...given,
   };

@@ -91,7 +91,8 @@ async function fetchBy(fetching: Fetching, relay: Relay, folder: string): Promis
     };
   if (looked.exitCode !== 0) return failed(looked);
   const commit = /^([0-9a-f]{40})\t/.exec(looked.stdout)?.[1];
-  if (commit === undefined) return { outcome: "failed", reason: `The repository has no branch ${remote.branch}.` };
+  if (commit === undefined)
+    return { outcome: "failed", reason: `The repository has no branch ${remote.branch}.`, isMissing: true };
   if (commit === remote.known) return { outcome: "unchanged", commit, hostKeys };
   const fetched = await run(client.git.fetch(remote.url, commit), options);
   if (fetched.exitCode !== 0) return failed(fetched);

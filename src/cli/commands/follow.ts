@@ -130,7 +130,7 @@ function describe(paint: Paint, follow: Follow): string {
 function deliveryTable(paint: Paint, deliveries: readonly Delivery[]): string {
   const rows = deliveries.map((each) => [
     relativeTime(each.received_at),
-    oneLine(each.event, 20),
+    oneLine(each.branch === null ? each.event : `${each.event} ${each.branch}`, 40),
     each.commit?.slice(0, 8) ?? "-",
     outcomeOf(each),
   ]);

@@ -1,6 +1,7 @@
 import { newId } from "../../kit/ids.ts";
 import type { Vault } from "../../store/vault.ts";
 import type { HandlerPlatform } from "../context.ts";
+import { countWaiting, requestPreviewFetch } from "./preview-queries.ts";
 import * as queries from "./queries.ts";
 import { readHook, type HookRequest } from "./rules.ts";
 
@@ -20,6 +21,13 @@ export {
   type DueStatus,
   type TakenFollow,
 } from "./queries.ts";
+export {
+  delayPreviewFetch,
+  endPreviewFetch,
+  newestBuilt,
+  takePreviewFetch,
+  type TakenPreviewFetch,
+} from "./preview-queries.ts";
 export { retryAfterMs, showsStatuses, statusRequest } from "./rules.ts";
 
 const names = { key: "follow_key", token: "follow_token", secret: "follow_secret" } as const;
@@ -31,6 +39,9 @@ export function sealFollow(vault: Vault, id: string, part: keyof typeof names, t
 export function openFollow(vault: Vault, id: string, part: keyof typeof names, sealed: Buffer | null): string | null {
   return sealed === null ? null : vault.open(id, names[part], sealed);
 }
+
+/** Of one repository, how many branches at most wait to be fetched for a preview. */
+const mostBranches = 20;
 
 export interface HookAnswer {
   readonly outcome: "refused" | "waiting" | "ignored";
@@ -53,19 +64,35 @@ export async function receiveHook(
   request: HookRequest,
 ): Promise<HookAnswer> {
   const { id } = follow;
-  const read = readHook(openFollow(vault, id, "secret", follow.sealed_secret) ?? "", follow.branch, request);
+  const read = readHook(openFollow(vault, id, "secret", follow.sealed_secret) ?? "", follow, request);
   const { event, commit } = read;
   const delivery_id = newId("fdl");
-  const of = { id: delivery_id, org_id: follow.org_id, follow_id: id, source: "hook", event, commit } as const;
+  const preview = read.outcome === "fetch" ? read.preview : null;
+  const of = {
+    id: delivery_id,
+    org_id: follow.org_id,
+    follow_id: id,
+    source: "hook",
+    event,
+    commit,
+    branch: preview,
+  } as const;
   if (read.outcome === "ignored") {
     const { reason, signed } = read;
     await queries.insertDelivery(db, { ...of, status: "ignored", reason, signed });
     await queries.trimDeliveries(db, id);
     return { outcome: signed ? "ignored" : "refused", delivery_id, reason };
   }
+  if (preview !== null && (await countWaiting(db, id)) >= mostBranches) {
+    const reason = `${mostBranches} other branches wait for their preview. Push this one again later.`;
+    await queries.insertDelivery(db, { ...of, status: "ignored", reason, signed: true });
+    await queries.trimDeliveries(db, id);
+    return { outcome: "ignored", delivery_id, reason };
+  }
   await db.transaction().execute(async (tx) => {
     await queries.insertDelivery(tx, { ...of, status: "waiting", signed: true });
-    await queries.requestFetch(tx, id, "hook");
+    if (preview === null) await queries.requestFetch(tx, id, "hook");
+    else await requestPreviewFetch(tx, { ...follow, follow_id: id, branch: preview });
     await wakeups.send(tx, "follow", id);
   });
   return { outcome: "waiting", delivery_id, reason: null };

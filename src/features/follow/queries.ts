@@ -65,6 +65,7 @@ export async function selectHook(db: Db, id: string) {
     .innerJoin("project", "project.id", "project_follow.project_id")
     .innerJoin("organization", "organization.id", "project_follow.org_id")
     .select(["project_follow.id", "project_follow.org_id", "project_follow.branch", "project_follow.sealed_secret"])
+    .select(["project.previews", "project.deploy_branch"])
     .where("project_follow.id", "=", id)
     .where("project.deleted_at", "is", null)
     .where("organization.suspended_at", "is", null)
@@ -78,6 +79,8 @@ export interface NewDelivery extends Columns<
   readonly status: "waiting" | "ignored";
   readonly reason?: string | null;
   readonly commit?: string | null;
+  /** Of a preview; null: the followed one. */
+  readonly branch?: string | null;
 }
 
 export async function insertDelivery(tx: Tx | Db, delivery: NewDelivery): Promise<void> {
@@ -126,7 +129,17 @@ export async function listDeliveries(db: Db | Tx, followId: string, { cursor, li
     .selectFrom("follow_delivery as d")
     .leftJoin("build as b", "b.id", "d.build_id")
     .leftJoin("deployment as p", (on) => on.onRef("p.build_id", "=", "b.id").on("p.trigger", "=", "follow"))
-    .select(["d.id", "d.source", "d.event", "d.status", "d.reason", "d.commit", "d.received_at", "d.finished_at"])
+    .select([
+      "d.id",
+      "d.source",
+      "d.event",
+      "d.branch",
+      "d.status",
+      "d.reason",
+      "d.commit",
+      "d.received_at",
+      "d.finished_at",
+    ])
     .select(["b.id as build_id", "b.number as build_number", "b.status as build_status"])
     .select(["p.number as deployment_number", "p.status as deployment_status"])
     .where("d.follow_id", "=", followId);
@@ -172,12 +185,13 @@ export function takeFollow(db: Db, owner: string, inProgress: InProgress): Promi
   });
 }
 
-/** Returns the deliveries that a fetch starting now handles, newest first. */
-export async function waitingDeliveries(db: Db, followId: string) {
+/** Returns the deliveries that a fetch of the followed branch, or of a preview's, handles if it starts now; newest first. */
+export async function waitingDeliveries(db: Db, followId: string, branch: string | null = null) {
   return db
     .selectFrom("follow_delivery")
     .select(["id", "source", "commit"])
     .where(({ and }) => and({ follow_id: followId, status: "waiting" }))
+    .where("branch", branch === null ? "is" : "=", branch)
     .orderBy("id", "desc")
     .execute();
 }
@@ -226,7 +240,7 @@ export async function endFetch(
 export interface DeliveryEnd {
   readonly status: "deployed" | "ignored";
   readonly reason: string | null;
-  readonly commit: string;
+  readonly commit: string | null;
   readonly build_id: string | null;
 }
 
@@ -266,6 +280,10 @@ export async function queueCommitStatus(tx: Tx, status: { build_id: string; foll
 export interface DueStatus
   extends Columns<"commit_status", "build_id" | "follow_id" | "failures">, Columns<"project_follow", "org_id" | "url"> {
   readonly state: "pending" | "success" | "failure";
+  /** What the host shows the state of: the project, or its previews. */
+  readonly context: string;
+  /** Of a preview; null for others. */
+  readonly hostname: string | null;
   readonly number: number;
   readonly commit: string;
   readonly deployment: number | null;
@@ -296,9 +314,11 @@ export async function takeStatus(db: Db, holdSeconds: number, inProgress: InProg
     with q as (${chosen})
     update commit_status t set next_attempt_at = now() + make_interval(secs => ${holdSeconds})
     from q join build b on b.id = q.build_id join project p on p.id = b.project_id join project_follow f on f.id = q.follow_id
+      left join project o on o.id = p.preview_of
       left join deployment d on d.build_id = b.id and d.trigger = 'follow'
     where t.build_id = q.build_id
-    returning t.build_id, t.follow_id, t.failures, ${stateOfBuild} as state, b.number, b.commit, d.number as deployment, p.slug,
+    returning t.build_id, t.follow_id, t.failures, ${stateOfBuild} as state, b.number,
+      case when o.id is null then p.slug else o.slug || '/preview' end as context, case when o.id is null then null else p.hostname end as hostname, b.commit, d.number as deployment, p.slug,
       f.org_id, f.url, f.provider, f.sealed_token`.execute(db);
   return rows[0];
 }

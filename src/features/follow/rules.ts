@@ -1,5 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import type { FollowProvider } from "../../contract/follow.ts";
+import { hasPreviews, isBranchName } from "../previews/previews.ts";
 import { sshFingerprint } from "../../kit/ssh-fingerprint.ts";
 import { webhookHeaders } from "../../kit/standard-webhooks.ts";
 
@@ -11,13 +12,25 @@ export interface HookRequest {
 }
 
 /** The meaning of a delivery: a fetch, or none with the reason. `signed` is false for deliveries that anybody could have sent. */
-export type HookReading = { readonly event: string; readonly commit: string | null } & (
-  | { readonly outcome: "fetch" }
-  | { readonly outcome: "ignored"; readonly signed: boolean; readonly reason: string }
-);
+export type HookReading = { readonly event: string; readonly commit: string | null } &
+  /** `preview`: the branch, if it is not the followed one. */
+  (
+    | { readonly outcome: "fetch"; readonly preview: string | null }
+    | { readonly outcome: "ignored"; readonly signed: boolean; readonly reason: string }
+  );
+
+/** Which branches of a repository a project wants. */
+export interface WantedBranches {
+  readonly branch: string;
+  /** Patterns of branches that get a preview. */
+  readonly previews: readonly string[] | null;
+  /** The branch of the project's own repository that holds what is deployed. */
+  readonly deploy_branch: string | null;
+}
 
 /** Parses a delivery of GitHub, GitLab, Gitea or a compatible host. Uses it only as a hint that the branch may have moved. */
-export function readHook(secret: string, branch: string, request: HookRequest): HookReading {
+export function readHook(secret: string, wanted: WantedBranches, request: HookRequest): HookReading {
+  const { branch } = wanted;
   const event = eventOf(request);
   if (!isSigned(secret, request)) {
     const reason = "Its signature is missing or wrong: the webhook must have the secret that `berth follow` showed.";
@@ -29,11 +42,22 @@ export function readHook(secret: string, branch: string, request: HookRequest): 
   if (payload === undefined)
     return ignored("Its body is not JSON: set the content type of the webhook to application/json.");
   const { ref, after } = payload;
-  if (ref !== `refs/heads/${branch}`)
-    return ignored(`It reports a push to ${printable(ref) || "another ref"}; the project follows ${branch}.`);
   const commit = typeof after === "string" && /^[0-9a-f]{40}$/.test(after) ? after : null;
+  if (ref !== `refs/heads/${branch}`) {
+    const preview = previewIn(ref, wanted);
+    if (preview === null)
+      return ignored(`It reports a push to ${printable(ref) || "another ref"}; the project follows ${branch}.`);
+    return { event, commit: /^0+$/.test(commit ?? "") ? null : commit, outcome: "fetch", preview };
+  }
   if (commit !== null && /^0+$/.test(commit)) return ignored("The branch was deleted: the live deployment stays.");
-  return { event, commit, outcome: "fetch" };
+  return { event, commit, outcome: "fetch", preview: null };
+}
+
+/** Returns the branch that a ref names if the project wants a preview of it. */
+function previewIn(ref: unknown, { previews, deploy_branch }: WantedBranches): string | null {
+  const name = /^refs\/heads\/(.{1,250})$/.exec(typeof ref === "string" ? ref : "")?.[1];
+  const isWanted = name !== undefined && isBranchName(name) && name !== (deploy_branch ?? "main");
+  return isWanted && hasPreviews(previews, name) ? name : null;
 }
 
 function header({ headers }: HookRequest, name: string): string {
@@ -125,7 +149,7 @@ export interface CommitStatus {
   readonly url: string;
   readonly provider: FollowProvider;
   readonly commit: string;
-  readonly slug: string;
+  readonly context: string;
   readonly state: "pending" | "success" | "failure";
   readonly description: string;
   readonly targetUrl: string;
@@ -136,12 +160,12 @@ export function showsStatuses(provider: string): boolean {
 }
 
 export function statusRequest({ provider, ...status }: CommitStatus, token: string) {
-  const { url, commit, slug, state, description, targetUrl: target_url } = status;
+  const { url, commit, state, description, targetUrl: target_url } = status;
   const { hostname, host, protocol, pathname } = new URL(url);
   const path = pathname.replace(/^\/+|\/+$|\.git\/?$/g, "");
   // The port of an SSH address is not the API's port.
   const origin = `https://${protocol === "https:" ? host : hostname}`;
-  const context = `berth/${slug}`;
+  const context = `berth/${status.context}`;
   const of = (address: string, authorization: Readonly<Record<string, string>>, body: object) => ({
     url: address,
     headers: {

@@ -47,7 +47,13 @@ export function commitStatusesTask(platform: Platform): Task {
   };
 }
 
-const descriptions = {
+const ofPreviews = {
+  pending: "Berth builds a preview of this commit.",
+  success: "The preview is live.",
+  failure: "Berth could not build a preview of this commit; an earlier one stays.",
+};
+
+const ofDeploys = {
   pending: "Berth builds and deploys this commit.",
   success: "Live on Berth.",
   failure: "Berth could not deploy this commit; the previous deployment stays live.",
@@ -55,8 +61,10 @@ const descriptions = {
 
 async function show(platform: Platform, status: DueStatus, signal: AbortSignal): Promise<void> {
   const { db, vault, ports, controlUrl } = platform;
-  const { slug, state, deployment } = status;
-  const targetUrl = `${controlUrl()}/projects/${slug}/${deployment === null ? "builds" : "deployments"}`;
+  const { slug, state, deployment, hostname } = status;
+  const page = `${controlUrl()}/projects/${slug}/${deployment === null ? "builds" : "deployments"}`;
+  const targetUrl = hostname !== null && state === "success" ? platform.appUrl(hostname) : page;
+  const descriptions = hostname === null ? ofDeploys : ofPreviews;
   const token = openFollow(vault, status.follow_id, "token", status.sealed_token) ?? "";
   const request = statusRequest({ ...status, description: descriptions[state], targetUrl }, token);
   const outcome = await ports.outgoingHttp.send({ ...request, timeoutMs, excerptBytes: 1024 }, signal);

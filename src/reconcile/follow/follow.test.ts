@@ -19,6 +19,7 @@ import type { OutgoingOutcome, OutgoingRequest } from "../../ports/outgoing-http
 import { nothingInProgress } from "../../../test/support/nothing-in-progress.ts";
 import { commitStatusesTask } from "./commit-statuses-task.ts";
 import { followTask } from "./follow-task.ts";
+import { followedPreviewsTask } from "./previews-task.ts";
 
 let remote: RemoteFolder;
 let server: Awaited<ReturnType<typeof serveHttps>>;
@@ -52,12 +53,12 @@ function plane(answer: (request: OutgoingRequest) => OutgoingOutcome = () => tak
   const sent: OutgoingRequest[] = [];
   const send = async (request: OutgoingRequest) => (sent.push(request), answer(request));
   const all = platformBeside(api, { owner: "boot/1/1", ports: { outgoingHttp: { send } } });
-  const tasks = [followTask(all, () => {}), commitStatusesTask(all)] as const;
+  const tasks = [followTask(all, () => {}), commitStatusesTask(all), followedPreviewsTask(all, () => {})] as const;
   const runOnce = async (task: (typeof tasks)[number]) => {
     await task.run(new AbortController().signal);
     await task.settle?.();
   };
-  return { sent, fetch: () => runOnce(tasks[0]), show: () => runOnce(tasks[1]) };
+  return { sent, fetch: () => runOnce(tasks[0]), show: () => runOnce(tasks[1]), previews: () => runOnce(tasks[2]) };
 }
 
 /** A project that follows its own branch of the remote repository. */
@@ -343,6 +344,136 @@ test("the repository's host is shown what becomes of a commit, in its own words,
     `http://berth.test/projects/${slug}/deployments`,
   );
   assert.equal((await call("GET")).body["status_problem"], null);
+});
+
+/** A followed project that wants previews, with what its host sends and what became of them. */
+async function previewed(more: Record<string, unknown> = {}) {
+  const project = await followed(more);
+  const { project_id, slug, made, end } = project;
+  const { db } = api.database;
+  await db
+    .updateTable("project")
+    .set({ previews: ["feature/*", "main"] })
+    .where("id", "=", project_id)
+    .execute();
+  const { secret, hook_url } = made.body as { secret: string; hook_url: string };
+  const tell = (branch: string, after: string) =>
+    deliver(hook_url, hosts.gitea({ secret, ref: `refs/heads/${branch}`, after }));
+  const preview = (branch: string) =>
+    db
+      .selectFrom("project")
+      .selectAll()
+      .where(({ and }) => and({ preview_of: project_id, git_branch: branch }))
+      .executeTakeFirst();
+  const buildsOf = async (branch: string) => {
+    const { id = "" } = (await preview(branch)) ?? {};
+    return db.selectFrom("build").selectAll().where("project_id", "=", id).orderBy("number").execute();
+  };
+  return { ...project, slug, end, tell, preview, buildsOf };
+}
+
+test("a push to another branch is built into its preview once, and the host is shown what becomes of it", async () => {
+  const { previews, show, sent } = plane();
+  const { project_id, slug, tell, preview, buildsOf, deliveries, builds } = await previewed({
+    ...{ provider: "gitea", token: "gt-t0ken" },
+  });
+  const branch = `feature/${slug}`;
+  const commit = await remote.push("a preview", { branch });
+  assert.deepEqual(await Promise.all([tell(branch, commit), tell(branch, commit)]), [202, 202]);
+  assert.equal(await tell("other", commit), 200, "a branch of which the project wants no preview");
+  assert.equal(await tell("main", commit), 200, "the branch that deploys here");
+  await previews();
+  const made = await preview(branch);
+  assert.deepEqual([made?.slug, (await builds()).length], [`feature-${slug}--${slug}`, 0]);
+  const [build, ...more] = await buildsOf(branch);
+  assert.deepEqual(
+    [build?.commit, build?.origin, build?.message.trim(), build?.requested_by, more.length],
+    [commit, "follow", "Say a preview", `localhost:${server.port}`, 0],
+  );
+  assert.equal(await api.platform.ports.repositories.resolve(project_id, `refs/heads/${branch}`), commit);
+  await show();
+  await tell(branch, commit);
+  await previews();
+  assert.equal((await buildsOf(branch)).length, 1, "the same commit is not built again");
+  await goLive(build?.id ?? "", made?.id ?? "");
+  await show();
+  const said = sent.map(({ body }) => JSON.parse(body) as Record<string, string>);
+  assert.deepEqual(
+    said.map(({ context, state, target_url }) => [context, state, target_url]),
+    [
+      [`berth/${slug}/preview`, "pending", `http://berth.test/projects/${made?.slug}/builds`],
+      [`berth/${slug}/preview`, "success", api.platform.addresses.appUrl(made?.hostname ?? "")],
+    ],
+  );
+  const shown = (await deliveries()) as unknown as { branch: string | null; status: string; reason: string | null }[];
+  const ofBranch = shown.filter((each) => each.branch === branch).map(({ status }) => status);
+  assert.deepEqual(ofBranch.toSorted(), ["deployed", "ignored", "ignored"]);
+  const rewritten = await remote.push("rewritten", { branch });
+  await tell(branch, rewritten);
+  await previews();
+  assert.deepEqual(
+    (await buildsOf(branch)).map((each) => each.commit),
+    [commit, rewritten],
+  );
+});
+
+/** Lets a build of a preview go live. */
+async function goLive(build_id: string, project_id: string): Promise<void> {
+  const { db } = api.database;
+  await db.updateTable("build").set({ status: "succeeded" }).where("id", "=", build_id).execute();
+  const owner = { org_id: org.id, project_id };
+  const id = await testDeployment(api.platform, owner, { build_id, number: 1, status: "active" });
+  await db.updateTable("deployment").set({ trigger: "follow" }).where("id", "=", id).execute();
+}
+
+test("a preview goes with its branch, once the repository itself has no such branch, unless it is pinned", async () => {
+  const { previews } = plane();
+  const { slug, tell, preview, deliveries } = await previewed();
+  const branch = `feature/${slug}`;
+  await tell(branch, await remote.push("soon gone", { branch }));
+  await previews();
+  await tell(branch, nothing);
+  await previews();
+  assert.equal((await preview(branch))?.deleted_at, null, "a delivery that the repository does not confirm");
+  const pin = `/v1/projects/${slug}/previews/feature-${slug}--${slug}/pin`;
+  assert.equal((await api.call("PUT", pin, { token: org.owner })).status, 200);
+  await remote.run("push", "-q", remote.bare, `:refs/heads/${branch}`);
+  await tell(branch, nothing);
+  await previews();
+  assert.equal((await preview(branch))?.deleted_at, null, "a pinned one");
+  assert.equal((await api.call("DELETE", pin, { token: org.owner })).status, 200);
+  await tell(branch, nothing);
+  await previews();
+  assert.notEqual((await preview(branch))?.deleted_at, null);
+  assert.match((await deliveries())[0]?.reason ?? "", /has no branch feature\/\S+, so its preview was removed\.$/);
+});
+
+test("a preview that cannot be made says why; a fetch that fails is tried again, and few branches wait", async () => {
+  const { previews } = plane();
+  const { slug, tell, deliveries, project_id } = await previewed();
+  for (let each = 0; each < 20; each += 1) assert.equal(await tell(`feature/${slug}-${each}`, nothing), 202);
+  assert.equal(await tell(`feature/${slug}-20`, nothing), 200);
+  assert.match((await deliveries())[0]?.reason ?? "", /^20 other branches wait/);
+  await previews();
+  await Promise.all(Array.from({ length: 20 }, () => previews()));
+  const waiting = await api.database.db.selectFrom("preview_fetch").selectAll().where("org_id", "=", org.id).execute();
+  assert.deepEqual(waiting, [], "branches that the repository does not have are done");
+  for (let each = 0; each < 6; each += 1) {
+    const branch = `feature/${slug}-${each}`;
+    await tell(branch, await remote.push(`${each} of many`, { branch }));
+    await previews();
+  }
+  assert.match((await deliveries())[0]?.reason ?? "", /The project has 5 previews, which is the most\./);
+  const key = { org_id: org.id, project_id };
+  await api.database.db
+    .updateTable("project_follow")
+    .set({ url: "https://localhost:1/app" })
+    .where(({ and }) => and(key))
+    .execute();
+  await tell(`feature/${slug}-0`, nothing);
+  await previews();
+  const failed = await api.database.db.selectFrom("preview_fetch").select(["failures", "lease_owner"]).execute();
+  assert.deepEqual(failed, [{ failures: 1, lease_owner: null }]);
 });
 
 test("the deploy key's public half is shown, the private one and the secret are sealed, and deleting forgets both", async () => {

@@ -188,6 +188,7 @@ const waiting: readonly string[] = [
   `disk_use (project_id, org_id, next_at) select p.id, p.org_id, later`,
   `project_follow (id, org_id, project_id, url, branch, provider, sealed_secret, next_fetch_at)
     select 'fol_x', p.org_id, p.id, 'https://git.test/a.git', 'main', 'other', '', later`,
+  `preview_fetch (id, org_id, follow_id, branch, next_fetch_at) select 'fpv_x', p.org_id, 'fol_x', 'fix', later`,
   `commit_status (build_id, follow_id, next_attempt_at) select 'bld_x', 'fol_x', later`,
   `domain (id, org_id, project_id, hostname, zone, dns_detail, next_check_at) select 'dom_x', p.org_id, p.id, 'x.test', 'test', '', later`,
   `notification (id, org_id, notifier, kind, status, sealed_message, attempts, expires_at, next_attempt_at)

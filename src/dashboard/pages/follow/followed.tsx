@@ -145,11 +145,13 @@ function Deliveries({ slug, isAsked }: { readonly slug: string; readonly isAsked
   );
 }
 
+const eventOf = ({ event, branch }: Delivery) => (branch === null ? event : `${event} ${branch}`);
+
 function Item({ delivery }: { readonly delivery: Delivery }) {
   return (
     <>
       <span className="flex items-center justify-between gap-3">
-        <Plain>{delivery.event}</Plain>
+        <Plain>{eventOf(delivery)}</Plain>
         <span className="text-xs text-faint">
           <Ago at={delivery.received_at} />
         </span>
@@ -162,7 +164,7 @@ function Item({ delivery }: { readonly delivery: Delivery }) {
 }
 
 const columns: readonly Column<Delivery>[] = [
-  { head: "Event", cell: ({ event }) => <Plain>{event}</Plain> },
+  { head: "Event", cell: (delivery) => <Plain>{eventOf(delivery)}</Plain> },
   { head: "Commit", cell: ({ commit }) => <Mono>{shortCommit(commit)}</Mono> },
   { head: "Outcome", grow: true, cell: (delivery) => <Plain>{outcomeOf(delivery)}</Plain> },
   timeColumn("When", (row) => row.received_at),
