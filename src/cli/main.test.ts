@@ -230,11 +230,24 @@ test("a project shows the folder that is built and the paths that deploy, where 
   assert.doesNotMatch(await show(), /root folder|watched/);
 });
 
-test("a missing one-off command or deployment is named, with the command that lists them", async () => {
+const samplePreview = {
+  ...{
+    id: "prj_2",
+    slug: "staging--demo",
+    branch: "staging",
+    url: "http://staging--demo.test",
+    state: "live" as const,
+  },
+  ...{ commit: null, created_at: "2026-01-01T00:00:00.000Z", expires_at: null },
+};
+
+test("a missing one-off command, deployment or preview is named, with the command that lists them", async () => {
   await using platform = await startScriptedPlatform({
     "runs.cancel": () => new Refusal("not_found"),
     "deployments.rehearsal": () => new Refusal("not_found"),
-    "deployments.list": () => ({ deployments: [], next_cursor: null }),
+    "deployments.list": () => ({ deployments: [sampleDeployment({ number: 98 })], next_cursor: null }),
+    "previews.promote": () => new Refusal("not_found"),
+    "previews.list": () => ({ previews: [samplePreview] }),
     "projects.list": () => ({ projects: [sampleProject()] }),
     "runs.list": () => ({ runs: [], next_cursor: null }),
   });
@@ -244,6 +257,8 @@ test("a missing one-off command or deployment is named, with the command that li
   assert.match(stderr, /There is no one-off command "99"[^]*`berth runs`/);
   const rehearsal = await user.berth(["rehearsal", "99", "-p", "demo"]);
   assert.match(rehearsal.stderr, /There is no deployment "99"[^]*`berth deployments`/);
+  const promoted = await user.berth(["preview", "promote", "stagin", "-p", "demo"]);
+  assert.match(promoted.stderr, /There is no preview "stagin"[^]*Did you mean `staging`\?/);
 });
 
 test("the disk of a project without a database shows that it has none, and an unmeasured one that it is not measured", async () => {

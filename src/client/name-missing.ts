@@ -45,7 +45,8 @@ async function rethrow(lister: Lister, fault: unknown, call: Call): Promise<neve
   const named = await nameIn(lister.client, call).catch(() => undefined);
   if (named === undefined) throw fault;
   const { kind, name, candidates } = named;
-  const meant = nearest(name, candidates);
+  // Numbers that look alike have nothing in common.
+  const meant = /^\d+$/.test(name) ? undefined : nearest(name, candidates);
   const error = `There is no ${kind.noun} ${JSON.stringify(name)}.`;
   const hint = meant === undefined ? lister.listed(kind.list) : `Did you mean \`${meant}\`?`;
   const headers = fault.requestId === null ? {} : { "x-request-id": fault.requestId };
@@ -106,6 +107,11 @@ const parts: Readonly<Record<string, Kind>> = {
   },
   number: { noun: "one-off command", list: "runs.list", names: namesIn("runs", "number") },
   table: { noun: "table", list: "data.tables", names: namesIn("tables", "name") },
+  preview: {
+    noun: "preview",
+    list: "previews.list",
+    names: ({ previews = [] }) => previews.flatMap(({ branch, slug }) => [String(branch), String(slug)]),
+  },
   branch: { noun: "branch", list: "branches.list", names: namesIn("branches", "name") },
   database: { noun: "restored database", list: "backups.restored", names: namesIn("databases", "database") },
 };
