@@ -54,6 +54,41 @@ test("deploy --json prints one document, the deployment", async () => {
   assert.equal(stderr, "");
 });
 
+test("rehearse ends when the rehearsal has, and shows what the release command did; a failed one is exit code 7", async () => {
+  const rehearsed = { status: "superseded", rehearse_only: true, trigger: "push", number: 9 } as const;
+  const table = {
+    ...{
+      table: "public.orders",
+      change: "dropped" as const,
+      rows_before: 3,
+      rows_after: null,
+      rows_removed: 3,
+      rows_updated: 0,
+    },
+    ...{ columns_dropped: [], changes: [], reads_blocked_seconds: 0, writes_blocked_seconds: 0, statement: null },
+  } as const;
+  const times = { started_at: "2026-01-01T00:00:00.000Z", finished_at: "2026-01-01T00:00:01.000Z" };
+  const report = { seconds: 1, exit_code: 0, tables: [table], further_tables: 0 };
+  const rehearsal = { ...times, status: "passed", reason: null, method: "copy", copy_bytes: 4096, report } as const;
+  const failure = sampleFailure({ stage: "release", code: "rehearsal_failed" });
+  for (const [outcome, code, said] of [
+    [null, 0, /orders: dropped with 3 rows/],
+    [failure, 7, /rehearsal_failed/],
+  ] as const) {
+    const script = deploys(sampleBuild({ rehearse_only: true }), sampleDeployment({ ...rehearsed, failure: outcome }));
+    await using platform = await startScriptedPlatform({
+      ...script,
+      "deployments.rehearse": () => ({ build_id: sampleBuild().id, commit: sampleBuild().commit }),
+      "deployments.rehearsal": () => ({ rehearsal }),
+    });
+    await using user = await cliUser({ url: platform.url, token: goodToken });
+    const { exitCode, stdout, stderr } = await user.berth(["rehearse", "--ref", "fix", "-p", "demo"]);
+    assert.equal(exitCode, code, stderr);
+    assert.match(stdout + stderr, said);
+    assert.deepEqual(platform.seen.find(({ name }) => name === "deployments.rehearse")?.body, { branch: "fix" });
+  }
+});
+
 test("a failed build and a failed deployment are exit code 7, with the failure's own code", async () => {
   const failure = sampleFailure();
   for (const script of [
