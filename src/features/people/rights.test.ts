@@ -78,7 +78,7 @@ for (const [what, { act, code }] of Object.entries(ways))
     assert.equal((await get(`/v1/projects/${lost.slug}/logs`, ada.token)).status, left);
   });
 
-test("sessions and memberships do not use up the tokens of an organization, and a person has at most 30 sessions", async () => {
+test("sessions and programs do not use up the tokens of an organization, and a person has at most 30 sessions", async () => {
   const org = await testOrganization(db, "crowded");
   const { id, signIn } = await person(org.owner, "Ada");
   const { rows } = await api.database.pool.query<{ count: number }>(
@@ -88,6 +88,12 @@ test("sessions and memberships do not use up the tokens of an organization, and 
     [id, limits.tokens_per_organization],
   );
   assert.equal(rows.length, limits.tokens_per_organization);
+  await api.database.pool.query(
+    `insert into api_token (id, org_id, name, kind, role, platform_admin, scopes, approval_mode, prefix, hash, expires_at)
+     select 'tok_00' || n, $1, 'Agent', 'mcp', 'member', false, '{}', true, 'x', sha256(n::text::bytea), now() + interval '1 day'
+     from generate_series(1, $2) n`,
+    [org.id, limits.tokens_per_organization],
+  );
   const made = await api.call("POST", "/v1/api-tokens", { token: org.owner, body: { name: "ci" } });
   assert.equal(made.status, 201, made.text);
   const { token } = await signIn();
