@@ -445,6 +445,30 @@ test("a folder dropped on an empty organization becomes a live project", { skip 
   await rm(parent, { recursive: true });
 });
 
+test("each part of the settings has an address, and saves its own fields", { skip }, async () => {
+  await page.goto(at("/projects/store/settings"));
+  const parts = page.getByRole("navigation", { name: "Parts of the settings" });
+  await parts.getByRole("link", { name: "Network" }).click();
+  await page.waitForURL(/settings#network$/);
+  const isAt = (id: string) => `document.getElementById("${id}").getBoundingClientRect().top < innerHeight - 100`;
+  await eventually(() => page.evaluate(isAt("network")), "the part is in sight");
+  await page.getByLabel("Sleeps after").fill("30");
+  await page.locator("#network").getByRole("button", { name: "Save" }).click();
+  await page.locator("#network").getByText("Saved.").waitFor();
+  const { sleep_after_minutes: sleep, health_path: health } = await client.call("projects.get", { params });
+  assert.deepEqual([sleep, health], [30, null]);
+  await client.call("projects.settings", { params, body: { sleep_after_minutes: null } });
+  await page.goto(at("/activity"));
+  await page.getByText("Settings changed: sleeps after never → 30 min").waitFor();
+  await page.goto(at("/projects/store/settings#agents"));
+  await page.getByLabel("Tokens in approval mode deploy to").waitFor();
+  await eventually(() => page.evaluate(isAt("agents")), "the part that the address names is in sight");
+  await looksRight(page);
+  await page.setViewportSize(screens.phone);
+  await looksRight(page);
+  await page.setViewportSize(screens.usual);
+});
+
 test(
   "deleting a project shows what it affects, waits for an approval, and can be repeated once approved",
   { skip },

@@ -1,14 +1,9 @@
-import { useState, type ReactNode } from "react";
-import { limits } from "../../../contract/limits.ts";
-import { agentsMay, previewContents } from "../../../contract/projects.ts";
+import { Link, useLocation } from "@tanstack/react-router";
+import { useEffect, useState, type ReactNode } from "react";
 import { useAction } from "../../data/api.ts";
-import { textOf } from "../../data/text-of.ts";
-import { useWhyNot } from "../../data/me.ts";
-import { useProject, type Project } from "../../data/project.ts";
+import { useProject, useSlug, type Project } from "../../data/project.ts";
 import { Button } from "../../ui/button.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
-import { Field, SelectField, TextArea, TextField } from "../../ui/field.tsx";
-import { Form } from "../../ui/form.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { Mono } from "../../ui/text.tsx";
@@ -19,177 +14,132 @@ import { Runtime } from "../platform/runtime.tsx";
 import { DeleteProject } from "./delete-project.tsx";
 import { Maintenance } from "./maintenance.tsx";
 import { ProjectName } from "./project-name.tsx";
+import { AgentSettings, BuildSettings, NetworkSettings, PreviewSettings, RuntimeSettings } from "./settings-forms.tsx";
 import { SourceSettings } from "./source-settings.tsx";
 
+interface Part {
+  readonly id: string;
+  readonly title: string;
+  readonly content: ReactNode;
+}
+
+/** The page of a project's settings, in parts that have addresses of their own. */
 export function SettingsPage() {
   const project = useProject();
   return (
     <View of={project}>
       {(data) => (
         <Page title="Settings">
-          {data.state === "active" && <ProjectName project={data} />}
-          <Overrides project={data} />
-          {data.state === "active" && <Maintenance project={data} />}
-          {data.state === "active" && <SourceSettings project={data} />}
-          {data.state === "active" && <Followed project={data} />}
-          {data.state === "active" && <Repository project={data} />}
-          {data.state === "active" && <DiskUse slug={data.slug} />}
-          {data.state === "active" && <Runtime slug={data.slug} />}
-          <Danger project={data} />
+          <Parts parts={partsOf(data)} />
         </Page>
       )}
     </View>
   );
 }
 
-function Overrides({ project }: { readonly project: Project }) {
-  const save = useAction("projects.settings");
-  const { port, health_path: health, start_seconds: start, sleep_after_minutes: sleep, root, watch } = project;
-  const { previews, preview_variables: inherited, preview_data: data, agents } = project;
-  const submit = (form: FormData) =>
-    save.mutate({
-      params: { slug: project.slug },
-      body: {
-        port: textOf(form, "port") === "" ? null : Number(textOf(form, "port")),
-        health_path: textOf(form, "health_path") || null,
-        start_seconds: textOf(form, "start_seconds") === "" ? null : Number(textOf(form, "start_seconds")),
-        sleep_after_minutes: textOf(form, "sleep") === "" ? null : Number(textOf(form, "sleep")),
-        root: textOf(form, "root").trim() || null,
-        watch: linesOf(textOf(form, "watch")),
-        ...(project.preview === null && {
-          previews: linesOf(textOf(form, "previews")),
-          preview_variables: linesOf(textOf(form, "inherited")),
-          preview_data: previewContents.find((each) => each === textOf(form, "preview_data")) ?? "empty",
-          ...(textOf(form, "agents") !== agents && {
-            agents: agentsMay.find((each) => each === textOf(form, "agents")) ?? "deploy",
-          }),
-        }),
-      },
-    });
-  return (
-    <Section
-      title="Application"
-      lead="From the next deployment on. An empty field leaves the value to berth.json or the default."
-    >
-      <Form
-        // A new key shows what another user has saved meanwhile.
-        key={JSON.stringify([port, health, start, sleep, root, watch, previews, inherited, data, agents])}
-        submit="Save"
-        look="plain"
-        busy={save.isPending}
-        error={save.error}
-        why={useWhyNot("projects.settings")}
-        done={save.isSuccess ? "Saved." : undefined}
-        className="grid max-w-4xl gap-x-8 gap-y-4 md:grid-cols-2"
-        onSubmit={submit}
-      >
-        <TextField
-          name="health_path"
-          label="Health path"
-          hint="Requested until it responds with 200 to 399. Empty: / must respond with a status below 500."
-          mono
-          defaultValue={health ?? ""}
-          placeholder="/healthz"
-        />
-        <TextField
-          name="port"
-          label="Port"
-          hint="Empty: the application listens on $PORT."
-          type="number"
-          min={1}
-          max={65535}
-          className="max-w-32"
-          defaultValue={port ?? ""}
-        />
-        <TextField
-          name="start_seconds"
-          label="Start time"
-          hint="Seconds until a new deployment must be healthy. Empty: the image's start period, or the platform's default."
-          type="number"
-          min={1}
-          max={limits.start_seconds}
-          className="max-w-32"
-          defaultValue={start ?? ""}
-        />
-        <TextField
-          name="sleep"
-          label="Sleeps after"
-          hint="Minutes without a request, at once; the next request waits until it has started. Workers and cron jobs keep it awake. Empty: never."
-          type="number"
-          min={1}
-          max={limits.sleep_minutes}
-          className="max-w-32"
-          defaultValue={sleep ?? ""}
-        />
-        <TextField
-          name="root"
-          label="Root folder"
-          hint="The folder of the repository that is built, such as apps/web."
-          mono
-          defaultValue={root ?? ""}
-          placeholder="apps/web"
-        />
-        <Field
-          name="watch"
-          label="Watched paths"
-          hint="One pattern a line, from the repository's root. A push that changes none of them deploys nothing."
-        >
-          {(field) => (
-            <TextArea
-              {...field}
-              rows={3}
-              defaultValue={(watch ?? []).join("\n")}
-              placeholder={"apps/web/**\npackages/**"}
-            />
-          )}
-        </Field>
-        {project.preview === null && <PreviewFields project={project} />}
-      </Form>
-    </Section>
-  );
+function partsOf(project: Project): readonly Part[] {
+  const { slug } = project;
+  const danger = { id: "danger", title: "Danger zone", content: <Danger project={project} /> };
+  if (project.state !== "active") return [danger];
+  const parts: readonly (Part | false)[] = [
+    {
+      id: "general",
+      title: "General",
+      content: (
+        <>
+          <ProjectName project={project} />
+          <Repository project={project} />
+          <Followed project={project} />
+        </>
+      ),
+    },
+    {
+      id: "build",
+      title: "Build",
+      content: (
+        <>
+          <BuildSettings project={project} />
+          <SourceSettings project={project} />
+        </>
+      ),
+    },
+    {
+      id: "runtime",
+      title: "Runtime",
+      content: (
+        <>
+          <RuntimeSettings project={project} />
+          <Runtime slug={slug} />
+        </>
+      ),
+    },
+    {
+      id: "network",
+      title: "Network",
+      content: (
+        <>
+          <NetworkSettings project={project} />
+          <Maintenance project={project} />
+        </>
+      ),
+    },
+    { id: "data", title: "Data", content: <DiskUse slug={slug} /> },
+    project.preview === null && {
+      id: "previews",
+      title: "Previews",
+      content: <PreviewSettings project={project} />,
+    },
+    project.preview === null && { id: "agents", title: "Agents", content: <AgentSettings project={project} /> },
+    danger,
+  ];
+  return parts.filter((part) => part !== false);
 }
 
-const agentWords = { deploy: "This project", preview: "Previews only" };
-const dataWords = { empty: "An empty database", branch: "A branch", masked: "A masked branch" };
+/** Scrolls to the part that the address names, and again while what loads above moves it, until the person does anything. */
+function useShownPart() {
+  const id = useLocation({ select: ({ hash }) => hash });
+  useEffect(() => {
+    const part = document.getElementById(id);
+    const all = part?.parentElement ?? null;
+    if (part === null || all === null) return;
+    const growth = new ResizeObserver(() => part.scrollIntoView());
+    growth.observe(all);
+    const stop = () => growth.disconnect();
+    for (const event of ["wheel", "touchmove", "keydown", "pointerdown"]) addEventListener(event, stop, { once: true });
+    return stop;
+  }, [id]);
+}
 
-function PreviewFields({
-  project: { previews, preview_variables: inherited, preview_data: data, agents },
-}: {
-  readonly project: Project;
-}) {
+function Parts({ parts }: { readonly parts: readonly Part[] }) {
+  const slug = useSlug();
+  useShownPart();
   return (
-    <>
-      <Field
-        name="previews"
-        label="Previews"
-        hint="The branches whose pushes get a URL and data of their own, one pattern a line; * is any text. Empty: none."
-      >
-        {(field) => <TextArea {...field} rows={2} defaultValue={(previews ?? []).join("\n")} placeholder="feature/*" />}
-      </Field>
-      <Field
-        name="inherited"
-        label="Variables of previews"
-        hint="The names of this project's variables that previews get too, one a line. Their code can read the values."
-      >
-        {(field) => (
-          <TextArea {...field} rows={2} defaultValue={(inherited ?? []).join("\n")} placeholder="LOG_LEVEL" />
-        )}
-      </Field>
-      <SelectField
-        name="preview_data"
-        label="Data of new previews"
-        hint="A branch is a copy of this project's database; a masked one is changed first by the mask in berth.json."
-        options={previewContents.map((each) => [each, dataWords[each]])}
-        defaultValue={data}
-      />
-      <SelectField
-        name="agents"
-        label="Tokens in approval mode deploy to"
-        hint="With previews only, what an agent has made goes live when a person promotes its preview."
-        options={agentsMay.map((each) => [each, agentWords[each]])}
-        defaultValue={agents}
-      />
-    </>
+    <div className="grid gap-x-10 gap-y-5 lg:grid-cols-[9rem_minmax(0,1fr)]">
+      <nav aria-label="Parts of the settings" className="self-start lg:sticky lg:top-36">
+        <ul className="flex flex-wrap gap-x-1 lg:flex-col">
+          {parts.map(({ id, title }) => (
+            <li key={id}>
+              <Link
+                to="/projects/$slug/settings"
+                params={{ slug }}
+                hash={id}
+                activeOptions={{ includeHash: true }}
+                className="target flex h-8 items-center rounded-md px-2.5 text-sm text-muted hover:bg-hover hover:text-text data-[status=active]:bg-selected data-[status=active]:text-text"
+              >
+                {title}
+              </Link>
+            </li>
+          ))}
+        </ul>
+      </nav>
+      <div className="flex min-w-0 flex-col gap-8">
+        {parts.map(({ id, content }) => (
+          <div key={id} id={id} className="flex scroll-mt-36 flex-col gap-5">
+            {content}
+          </div>
+        ))}
+      </div>
+    </div>
   );
 }
 
@@ -206,12 +156,6 @@ function Repository({ project: { git } }: { readonly project: Project }) {
       </ul>
     </Section>
   );
-}
-
-function linesOf(text: string): string[] | null {
-  const lines = text.split("\n").map((line) => line.trim());
-  const found = lines.filter((line) => line !== "");
-  return found.length === 0 ? null : found;
 }
 
 function Danger({ project }: { readonly project: Project }) {
