@@ -27,6 +27,8 @@ export const attentions = [
   "storage_over_limit",
   "database_over_limit",
   "images_over_limit",
+  /** A hostname waits for its DNS records, or for the proof of its owner. */
+  "hostname_waiting",
   /** A hostname that is served points elsewhere. */
   "hostname_lost",
   /** A hostname has no valid certificate although one was ordered. */

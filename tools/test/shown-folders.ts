@@ -96,6 +96,7 @@ export const shownFolders: Readonly<Record<string, readonly string[]>> = {
     "src/daemon/start",
   ],
   "test/e2e/cron.test.ts": ["/cron/", "src/cli/commands/cron", "src/contract/cron"],
+  "test/e2e/dashboard-answers.test.ts": ["src/dashboard/", "/diagnosis/", "/health/", "src/features/overview/"],
   "test/e2e/dashboard-change.test.ts": ["src/dashboard/"],
   "test/e2e/dashboard-watch.test.ts": ["src/dashboard/", "src/features/timeline/", "src/http/event-stream"],
   "test/e2e/dashboard.test.ts": [

@@ -34,6 +34,7 @@ const attentionTexts: Record<OverviewProject["attention"][number], string> = {
   storage_over_limit: "Storage is over its limit",
   database_over_limit: "The database is over its limit",
   images_over_limit: "Images are over their limit",
+  hostname_waiting: "A hostname waits for its DNS records",
   hostname_lost: "A hostname points elsewhere",
   certificate_failed: "A hostname has no valid certificate",
   certificate_ending: "A certificate ends soon",

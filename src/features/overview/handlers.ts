@@ -87,6 +87,7 @@ function attentionOf(row: OverviewRow, { state }: Health): (typeof attentions)[n
     storage_over_limit: row.storage_over_limit,
     database_over_limit: row.database_over_limit,
     images_over_limit: row.images_over_limit,
+    hostname_waiting: row.hostname_waiting,
     hostname_lost: row.hostname_lost,
     certificate_failed: row.certificate_failed,
     certificate_ending: row.certificate_ending,

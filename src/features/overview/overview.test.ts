@@ -85,7 +85,7 @@ test("a project is shown with its deployments, replicas, traffic, database, back
     database_bytes: 8192,
     images_bytes: null,
     health: shown?.health,
-    attention: ["deploy_failed", "replicas_missing", "maintenance", "storage_over_limit"],
+    attention: ["deploy_failed", "replicas_missing", "maintenance", "storage_over_limit", "hostname_waiting"],
   });
   assert.deepEqual([shown?.health.state, shown?.health.since], ["maintenance", at.toISOString()]);
   const parts = shown?.last_hour.parts ?? [];
@@ -99,13 +99,13 @@ test("a project is shown with its deployments, replicas, traffic, database, back
   assert.deepEqual([totals.requests_last_hour, totals.errors_last_hour, totals.storage_bytes], [10, 2, 4096]);
 });
 
-test("a hostname that points elsewhere and a certificate that failed or ends soon need attention", async () => {
+test("a hostname that waits, one that points elsewhere, and a certificate that failed or ends soon need attention", async () => {
   const { db } = api.database;
   const own = await testOrganization(db, "names");
-  const attach = async (name: string, lost_at: Date | null = null) => {
+  const attach = async (name: string, lost_at: Date | null = null, verified_at: Date | null = new Date()) => {
     const { id } = await testProject(api.platform, own);
     const hostname = await testDomain(api.platform, { org_id: own.id, project_id: id }, `${name}.example.com`);
-    const served = { verified_at: new Date(), lost_at };
+    const served = { verified_at, lost_at };
     await db.updateTable("domain").set(served).where("hostname", "=", hostname).execute();
     const attention = async () => (await overviewOf(own.member)).projects.find((each) => each.id === id)?.attention;
     return { hostname, attention };
@@ -116,6 +116,7 @@ test("a hostname that points elsewhere and a certificate that failed or ends soo
     const row = { id: newId("crt"), hostname, challenge: "http-01", status, not_before, not_after } as const;
     return db.insertInto("certificate").values(row).execute();
   };
+  assert.deepEqual(await (await attach("waits", null, null)).attention(), ["hostname_waiting"]);
   const lost = await attach("lost", new Date());
   assert.deepEqual(await lost.attention(), ["hostname_lost"]);
   for (const [name, days, expected] of [

@@ -31,6 +31,7 @@ export interface OverviewRow {
   readonly storage_over_limit: boolean;
   readonly database_over_limit: boolean;
   readonly images_over_limit: boolean;
+  readonly hostname_waiting: boolean;
   readonly hostname_lost: boolean;
   readonly certificate_failed: boolean;
   readonly certificate_ending: boolean;
@@ -80,7 +81,7 @@ export async function selectOverview(
       select t.deployment_id, sum(t.replicas)::integer as replicas from deployment_process t join deployment d on d.id = t.deployment_id
       where d.org_id = ${orgId} and d.status = 'active' group by t.deployment_id),
     hostnames as (
-      select d.project_id, bool_or(d.verified_at is not null and d.lost_at is not null) as lost,
+      select d.project_id, bool_or(d.verified_at is null) as waiting, bool_or(d.verified_at is not null and d.lost_at is not null) as lost,
         bool_or((e.status = 'failed' or e.not_after is not null) and coalesce(e.not_after <= now(), true)) as failed,
         bool_or(e.not_after > now() and e.not_after - now() < least(interval '14 days', (e.not_after - e.not_before) / 4)) as ending
       from domain d left join certificate e on e.hostname = d.hostname and e.wanted where d.org_id = ${orgId} group by d.project_id)
@@ -92,7 +93,7 @@ export async function selectOverview(
       s.storage_bytes, s.database_bytes, s.images_bytes, coalesce(s.storage_access <> 'open', false) as storage_over_limit,
       coalesce(s.database_access <> 'open', false) as database_over_limit,
       coalesce(s.images_bytes > coalesce(p.images_limit_bytes, ${limits.images_bytes}::bigint), false) as images_over_limit,
-      coalesce(h.lost, false) as hostname_lost, coalesce(h.failed, false) as certificate_failed, coalesce(h.ending, false) as certificate_ending
+      coalesce(h.waiting, false) as hostname_waiting, coalesce(h.lost, false) as hostname_lost, coalesce(h.failed, false) as certificate_failed, coalesce(h.ending, false) as certificate_ending
     from project p
     left join lateral (select a.*, b.branch, split_part(b.message, E'\\n', 1) as message from deployment a join build b on b.id = a.build_id
       where a.project_id = p.id and a.status = 'active') a on true

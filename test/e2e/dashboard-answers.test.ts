@@ -1,0 +1,180 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Locator, Page } from "playwright-core";
+import type { Client } from "../../src/contract/client.ts";
+import { eventually } from "../support/eventually.ts";
+import { countedClicks } from "./dashboard-clicks.ts";
+import { looksRight, screens } from "./dashboard-page.ts";
+import { at, faults, heading, page, platform, press, skip, visitorWith } from "./dashboard-stage.ts";
+import { clientOf, untilServing, upload } from "./dashboard-upload.ts";
+
+// Drawn with other journey files: it starts a whole platform and a browser, and waits for crashes and slow requests.
+
+// Is it OK? Why did it fail? What changed? How do I go back? What must I do for my domain? On four applications in trouble, a person who
+// begins at the overview sees each answer after two clicks at most.
+const mostClicks = 2;
+
+const files = (answer: string, more = "") => ({
+  "package.json": JSON.stringify({ name: "app", private: true, scripts: { start: "node server.js" } }),
+  "server.js": `${more}
+require("node:http").createServer((request, response) => {
+  ${answer}
+}).listen(process.env.PORT, process.env.HOST);
+`,
+});
+const good = files('response.end("good");');
+const bad = {
+  loops: files('response.end("good");', 'setTimeout(() => { console.log("out of luck"); process.exit(3); }, 3000);'),
+  broken: {
+    ...good,
+    "package.json": good["package.json"].replace('"start"', '"build":"echo no such currency; exit 3","start"'),
+  },
+  slow: files(
+    'if (request.url === "/late") return setTimeout(() => response.end("late"), 2200); response.end("good");',
+  ),
+};
+let client: Client;
+
+async function visit(slug: string, count: number, path: string): Promise<void> {
+  let left = count;
+  const one = async () => {
+    while ((left -= 1) >= 0) await platform.visit(slug, path);
+  };
+  await Promise.all(Array.from({ length: 20 }, one));
+}
+
+async function healthIs(slug: string, code: string): Promise<void> {
+  const isSo = async () => (await client.call("projects.get", { params: { slug } })).health?.code === code;
+  await eventually(isSo, `the health of ${slug} is ${code}`);
+}
+
+/** Begins at the overview; the person then sees `answer`, after at most two clicks on what `clicks` finds. */
+async function answers(of: Page, question: string, answer: Locator, ...clicks: Locator[]): Promise<void> {
+  await of.goto(at("/"));
+  const person = countedClicks();
+  for (const target of clicks) await person.click(target.first());
+  await answer.first().waitFor();
+  assert.ok(person.count <= mostClicks, `${question}: ${person.count} clicks`);
+}
+
+const open = (slug: string) =>
+  page.getByRole("table", { name: "Projects" }).getByRole("link", { name: new RegExp(`^${slug}\\b`) });
+const row = (slug: string) =>
+  page.getByRole("table", { name: "Projects" }).getByRole("row", { name: new RegExp(`\\b${slug}\\b`) });
+const troubles = () => page.getByRole("list", { name: "What needs attention" });
+
+test("four applications get into trouble", { skip }, async () => {
+  client = clientOf(platform);
+  await page.goto(at("/"));
+  await page.getByLabel("API token").fill(platform.token);
+  await press("Sign in");
+  await heading("Overview").waitFor();
+  for (const slug of ["loops", "broken", "slow", "waits"]) {
+    await client.call("projects.create", { body: { slug, name: slug } });
+    await untilServing(client, await upload(client, slug, good));
+  }
+  await client.call("domains.attach", { params: { slug: "waits" }, body: { hostname: "shop.example.com" } });
+  await upload(client, "broken", bad.broken);
+  await visit("slow", 500, "/");
+  await visit("slow", 60, "/late");
+  await untilServing(client, await upload(client, "slow", bad.slow));
+  await visit("slow", 60, "/late");
+  await untilServing(client, await upload(client, "loops", bad.loops));
+  await healthIs("slow", "slow");
+  await healthIs("loops", "crash_loop");
+});
+
+test("an application that crashes again and again: all five answers", { skip }, async () => {
+  await answers(page, "is it OK?", row("loops").getByText("Crashing"));
+  await answers(page, "why?", troubles().getByText(/has crashed \d+ times since .*\(exit code 3\)/), open("loops"));
+  const compare = page.getByRole("link", { name: "Compare #1 → #2" });
+  await answers(page, "what changed?", page.getByText("server.js"), open("loops"), compare);
+  const back = page.getByRole("button", { name: "Roll back to #1" });
+  await answers(
+    page,
+    "how do I go back?",
+    page.getByRole("dialog").getByText("Commits that are undone"),
+    open("loops"),
+    back,
+  );
+  await looksRight(page);
+});
+
+test("an application whose build fails: all five answers", { skip }, async () => {
+  await answers(
+    page,
+    "is it OK?",
+    page.getByRole("region", { name: "Needs you" }).getByText(/broken: .*The last build failed/),
+  );
+  const failure = page.getByRole("region", { name: "Failure" });
+  const details = failure.getByRole("link", { name: "Log and details" });
+  await answers(page, "why?", page.getByRole("log").getByText("no such currency"), open("broken"), details);
+  await answers(page, "what changed?", failure.getByText(/^Build 2 “Uploaded files”/), open("broken"));
+  await answers(page, "how do I go back?", failure.getByText("#1 still serves"), open("broken"));
+});
+
+test("an application that became slow: all five answers", { skip }, async () => {
+  await answers(page, "is it OK?", row("slow").getByText("Degraded"));
+  await answers(
+    page,
+    "why?",
+    troubles().getByText(/^GET \/late is slow: one of 20 requests took 2\.\d s or more/),
+    open("slow"),
+  );
+  const compare = page.getByRole("link", { name: "Compare #1 → #2" });
+  await answers(page, "what changed?", page.getByText("server.js"), open("slow"), compare);
+  const back = page.getByRole("button", { name: "Roll back to #1" });
+  await answers(
+    page,
+    "how do I go back?",
+    page.getByRole("dialog").getByText("Commits that are undone"),
+    open("slow"),
+    back,
+  );
+});
+
+test("an application whose domain waits: all five answers", { skip }, async () => {
+  await answers(page, "is it OK?", row("waits").getByText("Healthy"));
+  const need = page.getByRole("region", { name: "Needs you" }).getByRole("link", { name: /waits/ });
+  const record = troubles().getByText(
+    /Create these records at your DNS provider: A shop\.example\.com\.? 203\.0\.113\.7/,
+  );
+  await answers(page, "what must I do for my domain?", record, need);
+  const domains = troubles().getByRole("link", { name: "Open the domains" });
+  await answers(page, "which record?", page.getByRole("button", { name: /Copy the value of the A/ }), need, domains);
+});
+
+test("on a phone, a failed deployment is read and rolled back with one hand", { skip }, async () => {
+  const phone = await visitorWith(platform.token, { viewport: screens.phone, isMobile: true, hasTouch: true });
+  const tap = async (target: Locator) => {
+    await target.scrollIntoViewIfNeeded();
+    const { height = 0 } = (await target.boundingBox()) ?? {};
+    assert.ok(height >= 44, `${String(target)} is ${height} px high`);
+    await target.tap();
+  };
+  await phone.getByRole("listitem").filter({ hasText: "Crashing" }).first().waitFor();
+  await phone.getByRole("region", { name: "Needs you" }).getByRole("link", { name: /loops/ }).tap();
+  await phone
+    .getByText(/has crashed \d+ times since .*\(exit code 3\)/)
+    .first()
+    .waitFor();
+  await looksRight(phone);
+  await phone.setViewportSize(screens.phone);
+  await tap(phone.getByRole("button", { name: "Roll back to #1" }).first());
+  const submit = phone.getByRole("dialog").getByRole("button", { name: "Roll back to #1" });
+  await submit.waitFor();
+  const { y = 0 } = (await submit.boundingBox()) ?? {};
+  assert.ok(y > screens.phone.height / 2, `the button is within reach of a thumb, not at ${y} px`);
+  await tap(submit);
+  const isBack = async () => {
+    const { active_deployment: active } = await client.call("projects.get", { params: { slug: "loops" } });
+    return active?.number === 3;
+  };
+  await eventually(isBack, "the rollback is live");
+  await phone.getByText("Healthy").filter({ visible: true }).first().waitFor();
+  await phone.context().close();
+});
+
+test("no page violated the content security policy or logged an error", { skip }, () => {
+  assert.deepEqual(faults.found, []);
+});
