@@ -4,4 +4,5 @@ import "./dashboard-project.ts";
 import "./dashboard-organization.ts";
 import "./dashboard-access.ts";
 import "./dashboard-previews.ts";
+import "./dashboard-logs.ts";
 import "./dashboard-frame.ts";

@@ -2,7 +2,7 @@ import { useEffect, useState } from "react";
 import { ApiError, type Client } from "../../contract/client.ts";
 import type { LogLevel } from "../../contract/log-level.ts";
 import { limits } from "../../contract/limits.ts";
-import type { LogLine } from "../ui/log-lines.tsx";
+import type { LogLine } from "../ui/log-row.tsx";
 import { call, useClient } from "./api.ts";
 
 const mostLines = 100_000;
@@ -19,6 +19,8 @@ interface LogQuery {
   readonly until: string | undefined;
   /** Only lines of this level or a worse one. */
   readonly level: LogLevel | undefined;
+  /** Only JSON lines with this field, written as `name=value`. */
+  readonly field: string | undefined;
   readonly limit: number;
 }
 

@@ -1,4 +1,4 @@
-import { useVirtualizer } from "@tanstack/react-virtual";
+import { useVirtualizer, type Virtualizer } from "@tanstack/react-virtual";
 import {
   memo,
   useCallback,
@@ -9,18 +9,8 @@ import {
   type MouseEvent,
   type ReactNode,
 } from "react";
-import type { LogLevel } from "../../contract/log-level.ts";
 import { exact } from "../data/format.ts";
-import { Ansi } from "./ansi.tsx";
-
-export interface LogLine {
-  readonly at: string | null;
-  /** The process type; null in a build's log. */
-  readonly process: string | null;
-  readonly replica: number | null;
-  readonly level?: LogLevel | null;
-  readonly text: string;
-}
+import { LogRow, type LogLine } from "./log-row.tsx";
 
 interface LogLinesProps {
   readonly lines: readonly LogLine[];
@@ -36,6 +26,8 @@ interface LogLinesProps {
   readonly hit: number | undefined;
   /** Shown when the reader is at the beginning of the log. */
   readonly beginning: ReactNode;
+  /** Shows only the lines with this field, written as `name=value`. */
+  readonly onField?: (field: string) => void;
 }
 
 const rowHeight = 20;
@@ -44,10 +36,12 @@ const blockRows = 10;
 const overscanBlocks = 3;
 
 /** Shows any number of lines, with only the visible ones in the DOM. They enter and leave it in blocks, so that each step is one change. */
-export function LogLines({ lines, first, wraps, follows, onFollows, query, hit, ...rest }: LogLinesProps) {
+export function LogLines({ lines, first, wraps, follows, onFollows, query, hit, onField, ...rest }: LogLinesProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const [isAtBeginning, setAtBeginning] = useState(false);
   const topBefore = useRef(0);
+  // By position in the log: whether the fields of a JSON line are shown. A line once opened keeps its block measured.
+  const [folds, setFolds] = useState<ReadonlyMap<number, boolean>>(new Map());
   // Block boundaries depend on a line's position in the log, so that visible blocks stay the same when lines above them are added or
   // dropped. The first block may be incomplete.
   const firstBlock = Math.floor(first / blockRows);
@@ -65,9 +59,19 @@ export function LogLines({ lines, first, wraps, follows, onFollows, query, hit, 
     getItemKey,
     overscan: overscanBlocks,
   });
+  // A function that stays the same, so that blocks do too.
+  const shownField = useRef(onField);
+  shownField.current = onField;
+  const showField = useCallback((field: string) => shownField.current?.(field), []);
+  // A line that opens grows downwards: only blocks above the window move what is in it.
+  if (folds.size > 0)
+    rows.shouldAdjustScrollPositionOnItemSizeChange = ({ end }, _, { scrollOffset }) => end <= (scrollOffset ?? 0);
   const last = lines.length - 1;
-  useLayoutEffect(() => rows.measure(), [wraps, rows]);
-  useKeepPlace(scroller, first, follows);
+  useLayoutEffect(() => {
+    rows.measure();
+    for (const block of scroller.current?.querySelectorAll("[data-measured]") ?? []) rows.measureElement(block);
+  }, [wraps, rows]);
+  useKeepPlace({ scroller, rows, first, firstBlock, follows });
   const look = () => {
     const { scrollHeight, scrollTop, clientHeight } = scroller.current as HTMLDivElement;
     const isDown = scrollTop > topBefore.current;
@@ -97,6 +101,13 @@ export function LogLines({ lines, first, wraps, follows, onFollows, query, hit, 
     movesDown.current = !isUp;
     if (isUp) pause();
   };
+  const onClick = ({ target, detail }: MouseEvent) => {
+    const position = positionOf(target as Element);
+    // Marking text is no click, neither is the second press of a double one.
+    if (position === undefined || detail > 1 || getSelection()?.isCollapsed === false) return;
+    pause();
+    setFolds(new Map(folds).set(position, folds.get(position) !== true));
+  };
   return (
     <>
       <div
@@ -114,8 +125,9 @@ export function LogLines({ lines, first, wraps, follows, onFollows, query, hit, 
         // The bar at the side is dragged.
         onPointerDown={() => (movesDown.current = true)}
         onMouseOver={nameTime}
+        onClick={onClick}
         onKeyDown={(event) => move(["ArrowUp", "PageUp", "Home"].includes(event.key))}
-        className="absolute inset-x-0 bottom-[3px] h-[calc(round(down,100%-11px,20px)+8px)] overflow-auto bg-bg py-2 font-mono text-[12.5px] leading-5 focus-visible:outline-offset-[-2px]"
+        className="absolute inset-x-0 bottom-[3px] h-[calc(round(down,100%-11px,20px)+8px)] @container overflow-auto bg-bg py-2 font-mono text-[12.5px] leading-5 focus-visible:outline-offset-[-2px]"
       >
         {lines.length === 0 && <div className="px-4 py-6 font-sans text-sm text-muted">{rest.empty}</div>}
         <div className="relative min-w-full" style={{ height: rows.getTotalSize() }}>
@@ -127,8 +139,12 @@ export function LogLines({ lines, first, wraps, follows, onFollows, query, hit, 
                 lines={lines.slice(from, to)}
                 index={index}
                 top={start}
-                measure={wraps ? rows.measureElement : undefined}
+                position={first + from}
+                folds={foldsOf(folds, first + from, to - from)}
+                wraps={wraps}
+                measure={rows.measureElement}
                 query={query}
+                onField={onField && showField}
                 hit={hit !== undefined && hit >= from && hit < to ? hit - from : undefined}
               />
             );
@@ -140,28 +156,44 @@ export function LogLines({ lines, first, wraps, follows, onFollows, query, hit, 
   );
 }
 
-/** Keeps the visible lines in place while older ones are added or dropped above them. */
-function useKeepPlace(scroller: { readonly current: HTMLDivElement | null }, first: number, follows: boolean): void {
-  const before = useRef(first);
-  useLayoutEffect(() => {
-    const moved = before.current - first;
-    before.current = first;
-    if (moved !== 0 && !follows && scroller.current !== null) scroller.current.scrollTop += moved * rowHeight;
-  }, [first, follows, scroller]);
+/** Returns the position of a clicked line that can be opened; undefined for a click on anything else, such as the fields below a line. */
+function positionOf(target: Element): number | undefined {
+  const row = target.closest("[data-index] > div:has(> [data-fold])");
+  const block = row?.parentElement;
+  if (!(row instanceof HTMLElement) || !(block instanceof HTMLElement)) return undefined;
+  const rowsBefore = Array.from(block.children).filter((each) => each.matches("div:not([data-fields])"));
+  return Number(block.dataset["position"]) + rowsBefore.indexOf(row);
 }
 
-const nameLength = 9;
-// Wrapped text starts below the first character of the text: 8 for the time, 9 for the name, a gap after each. On a phone, time and name
-// stand above it, so that the text has the whole width.
-const hanging = "sm:pl-[calc(17ch+2.5rem)] sm:indent-[calc(-17ch-1.5rem)]";
-const hangingWithoutName = "sm:pl-[calc(8ch+1.75rem)] sm:indent-[calc(-8ch-0.75rem)]";
+/** Returns the folds of a block as a text, which is equal for equal folds; undefined if no line of it has been opened. */
+function foldsOf(folds: ReadonlyMap<number, boolean>, position: number, length: number): string | undefined {
+  if (folds.size === 0) return undefined;
+  const found = Array.from({ length }, (_, at) => folds.get(position + at));
+  if (found.every((each) => each === undefined)) return undefined;
+  return found.map((isOpen) => (isOpen === true ? "+" : "-")).join("");
+}
 
-/** Returns a name of fixed length, so that the texts of all lines align. */
-function nameOf(process: string, replica: number): string {
-  const end = `.${replica}`;
-  const begin =
-    process.length + end.length > nameLength ? `${process.slice(0, nameLength - end.length - 1)}…` : process;
-  return `${begin}${end}`.padEnd(nameLength);
+interface Place {
+  readonly scroller: { readonly current: HTMLDivElement | null };
+  readonly rows: Virtualizer<HTMLDivElement, Element>;
+  readonly first: number;
+  readonly firstBlock: number;
+  readonly follows: boolean;
+}
+
+/** Keeps the visible lines in place while older ones are added or dropped above them. */
+function useKeepPlace({ scroller, rows, first, firstBlock, follows }: Place): void {
+  const before = useRef({ first, key: -1, end: 0 });
+  useLayoutEffect(() => {
+    const { current } = before;
+    const now = rows.measurementsCache[current.key - firstBlock];
+    // The end of a block stays the same when lines are added to its beginning.
+    const moved = now === undefined ? (current.first - first) * rowHeight : now.end - current.end;
+    if (current.first !== first && !follows && scroller.current !== null) scroller.current.scrollTop += moved;
+    const shown = rows.getVirtualItems();
+    const anchor = shown[Math.floor(shown.length / 2)];
+    before.current = { first, key: anchor === undefined ? -1 : Number(anchor.key), end: anchor?.end ?? 0 };
+  });
 }
 
 /** Sets the exact time on hover: for every line in advance, it would cost more than the rest of the line. */
@@ -173,25 +205,52 @@ interface BlockProps {
   readonly lines: readonly LogLine[];
   readonly index: number;
   readonly top: number;
-  /** Undefined if lines do not wrap, because then all have the same height. */
-  readonly measure: ((element: Element | null) => void) | undefined;
+  /** The first line's position in the log. */
+  readonly position: number;
+  /** `+` for each line that is open, see `foldsOf`. */
+  readonly folds: string | undefined;
+  readonly wraps: boolean;
+  readonly measure: (element: Element | null) => void;
   readonly query: string;
   /** The index within `lines` of the current hit. */
   readonly hit: number | undefined;
+  readonly onField: ((field: string) => void) | undefined;
 }
 
 // Placed by `top`, not by a transform: with transforms the browser composites and paints all blocks again for every frame of scrolling.
-const Block = memo(function Block({ lines, index, top, measure, query, hit }: BlockProps) {
-  const wraps = measure !== undefined;
+const Block = memo(function Block({
+  lines,
+  index,
+  top,
+  position,
+  folds,
+  wraps,
+  measure,
+  query,
+  hit,
+  onField,
+}: BlockProps) {
+  // Otherwise all lines have the same height.
+  const isMeasured = wraps || folds !== undefined;
   return (
     <div
-      ref={measure}
+      ref={isMeasured ? measure : undefined}
       data-index={index}
+      data-position={position}
+      {...(isMeasured ? { "data-measured": true } : {})}
       className={`absolute left-0 min-w-full ${wraps ? "w-full" : ""}`}
       style={{ top }}
     >
       {lines.map((line, at) => (
-        <Row key={at} line={line} wraps={wraps} query={query} isHit={hit === at} />
+        <LogRow
+          key={at}
+          line={line}
+          wraps={wraps}
+          query={query}
+          isHit={hit === at}
+          isOpen={folds?.[at] === "+"}
+          onField={onField}
+        />
       ))}
     </div>
   );
@@ -201,53 +260,4 @@ const Block = memo(function Block({ lines, index, top, measure, query, hit }: Bl
 function isSameBlock({ lines, ...before }: BlockProps, { lines: now, ...after }: BlockProps): boolean {
   if (lines.length !== now.length || lines[0] !== now[0] || lines.at(-1) !== now.at(-1)) return false;
   return (Object.keys(after) as (keyof typeof after)[]).every((name) => before[name] === after[name]);
-}
-
-interface RowProps {
-  readonly line: LogLine;
-  readonly wraps: boolean;
-  readonly query: string;
-  readonly isHit: boolean;
-}
-
-// The text says it, too: the bar finds it in a page full of lines.
-const levelLooks = {
-  error: "shadow-[inset_3px_0_var(--bad)]",
-  warn: "shadow-[inset_3px_0_var(--warn)]",
-  info: "",
-  debug: "text-muted",
-};
-const replicaColours = ["text-busy", "text-ok", "text-warn", "text-accent", "text-bad"];
-const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
-
-function Row({ line, wraps, query, isHit }: RowProps) {
-  const { at, process, replica, level, text } = line;
-  return (
-    <div
-      ref={isHit ? showHit : undefined}
-      aria-current={isHit || undefined}
-      className={`px-4 ${wraps ? `wrap-anywhere whitespace-pre-wrap ${at === null ? "" : replica === null ? hangingWithoutName : hanging}` : "h-5 whitespace-pre"} ${level ? levelLooks[level] : ""} ${isHit ? "bg-warn/15" : ""}`}
-    >
-      {at !== null && (
-        <time dateTime={at} className="mr-3 text-muted select-none">
-          {clock.format(new Date(at))}
-        </time>
-      )}
-      {replica !== null && (
-        <span
-          title={`${process ?? "web"}, replica ${replica}`}
-          className={`mr-3 select-none ${replicaColours[replica % replicaColours.length]}`}
-        >
-          {nameOf(process ?? "web", replica)}
-        </span>
-      )}
-      {wraps && at !== null && <br className="sm:hidden" />}
-      <Ansi text={text === "" ? " " : text} query={query} />
-    </div>
-  );
-}
-
-/** Scrolls to the row itself, because a block may be higher than the window where long lines wrap. */
-function showHit(row: HTMLElement | null): void {
-  row?.scrollIntoView({ block: "nearest", inline: "nearest" });
 }

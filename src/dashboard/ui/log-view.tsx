@@ -5,7 +5,8 @@ import type { LineTime } from "../data/use-output.ts";
 import { saveFile } from "../data/save-file.ts";
 import { Button, IconButton } from "./button.tsx";
 import { Input } from "./field.tsx";
-import { LogLines, type LogLine } from "./log-lines.tsx";
+import { LogLines } from "./log-lines.tsx";
+import type { LogLine } from "./log-row.tsx";
 
 interface LogViewProps {
   /** Identifies the log if the view switches between logs; another one starts at its end. */
@@ -18,6 +19,8 @@ interface LogViewProps {
   readonly empty: ReactNode;
   /** More controls, at the left. */
   readonly controls?: ReactNode;
+  /** Between the controls and the lines. */
+  readonly above?: ReactNode;
   readonly height: string;
   /** The control that loads the lines before the first one. */
   readonly older?: ReactNode;
@@ -26,6 +29,8 @@ interface LogViewProps {
   /** The initial search text, and a listener for changes of it. */
   readonly searched?: string;
   readonly onSearch?: (text: string) => void;
+  /** Shows only the lines with this field, written as `name=value`. */
+  readonly onField?: (field: string) => void;
 }
 
 // On screens this narrow most lines are too wide, so they wrap by default.
@@ -38,6 +43,7 @@ export function LogView({
   first = 0,
   fileName,
   controls,
+  above,
   height,
   older,
   startsAt,
@@ -96,6 +102,7 @@ export function LogView({
           </IconButton>
         </div>
       </div>
+      {above}
       <div className="relative min-h-0 flex-1">
         <LogLines
           {...rest}

@@ -8,7 +8,7 @@ import { duration, firstLine, shortCommit } from "../../data/format.ts";
 import { useProject, useSlug } from "../../data/project.ts";
 import { useBuildLog } from "../../data/use-output.ts";
 import { Button, buttonLook } from "../../ui/button.tsx";
-import type { LogLine } from "../../ui/log-lines.tsx";
+import type { LogLine } from "../../ui/log-row.tsx";
 import { linesOf, LogView } from "../../ui/log-view.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";

@@ -2,7 +2,7 @@ import { Check, LoaderCircle, X } from "lucide-react";
 import { useMemo } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { duration } from "../../data/format.ts";
-import type { LogLine } from "../../ui/log-lines.tsx";
+import type { LogLine } from "../../ui/log-row.tsx";
 import { marksOf, stageDurations, stages, type Mark } from "./marks-of.ts";
 
 type Build = Answer<"builds.get">;

@@ -1,83 +1,49 @@
 import { getRouteApi } from "@tanstack/react-router";
 import { ArrowUp } from "lucide-react";
 import type { ReactNode } from "react";
-import type { LogLevel } from "../../../contract/log-level.ts";
 import { limits } from "../../../contract/limits.ts";
-import { useCall } from "../../data/api.ts";
 import { useProject, useSlug, type Project } from "../../data/project.ts";
 import { useLog } from "../../data/use-log.ts";
 import { Button } from "../../ui/button.tsx";
-import { Select } from "../../ui/field.tsx";
 import { LogView } from "../../ui/log-view.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { HowToDeploy } from "../projects/how-to-deploy.tsx";
-import { TimeRangeControl, type TimeRange } from "./time-range.tsx";
+import { Histogram } from "./histogram.tsx";
+import { LogFilterControls, withLevel, withoutField, type LogFilters } from "./log-filters.tsx";
 
 const route = getRouteApi("/projects/$slug/logs");
 const none = { process: undefined, replica: undefined, since: undefined, until: undefined };
 
-export interface LogsSearch extends TimeRange, Origin {
-  readonly source?: "build";
+export interface LogsSearch extends LogFilters {
   readonly q?: string;
-  readonly level?: LogLevel;
 }
 
 /** The page of the application's output, live. */
 export function LogsPage() {
   const slug = useSlug();
   const { data: project } = useProject();
-  const { q = "", ...search } = route.useSearch();
-  const { source = "runtime", process, replica, since, until, level } = search;
-  const range = { ...(since === undefined ? {} : { since }), ...(until === undefined ? {} : { until }) };
-  const origin = { ...(process === undefined ? {} : { process }), ...(replica === undefined ? {} : { replica }) };
-  const named = level === undefined ? {} : { level };
+  const { q = "", ...filters } = route.useSearch();
+  const { source = "runtime", process, replica, since, until, level, field: named } = filters;
+  // The router reads a bare number or word of JSON in an address as such.
+  const field = named === undefined ? undefined : `${named}`;
   const navigate = route.useNavigate();
   const isRuntime = source === "runtime";
   // For a range, as many lines as one response may hold.
   const limit = since === undefined ? 1000 : limits.log_lines;
-  const log = useLog({ slug, source, limit, level, ...(isRuntime ? { process, replica, since, until } : none) });
-  const withText = (text: string, others: LogsSearch) =>
-    void navigate({ search: { ...others, ...(text === "" ? {} : { q: text }) }, replace: true });
-  const set = (next: LogsSearch) => withText(q, { ...(source === "build" ? { source } : {}), ...named, ...next });
-  const setLevel = (next: LogLevel | "") => {
-    const { level: _, ...others } = search;
-    withText(q, next === "" ? others : { ...others, level: next });
-  };
-  const controls = (
-    <>
-      <Select
-        aria-label="Source"
-        className="max-w-36"
-        value={source}
-        onChange={(event) => withText(q, { ...(event.target.value === "build" ? { source: "build" } : {}), ...named })}
-      >
-        <option value="runtime">Application</option>
-        <option value="build">Last build</option>
-      </Select>
-      {isRuntime && <OriginSelect slug={slug} origin={origin} onOrigin={(next) => set({ ...range, ...next })} />}
-      <Select
-        aria-label="Level"
-        className="max-w-40"
-        value={level ?? ""}
-        onChange={(event) => setLevel(event.target.value as LogLevel | "")}
-      >
-        <option value="">All levels</option>
-        <option value="error">Errors</option>
-        <option value="warn">Warnings and worse</option>
-        <option value="info">Info and worse</option>
-        <option value="debug">All with a level</option>
-      </Select>
-      {isRuntime && <TimeRangeControl range={range} onRange={(next) => set({ ...origin, ...next })} />}
-    </>
-  );
+  const log = useLog({ slug, source, limit, level, field, ...(isRuntime ? { process, replica, since, until } : none) });
+  const show = (text: string, next: LogFilters, replace: boolean) =>
+    void navigate({ search: { ...next, ...(text === "" ? {} : { q: text }) }, replace });
+  const set = (next: LogFilters) => show(q, next, true);
+  const { since: _, until: _until, ...ofAnyTime } = filters;
   return (
     <Page wide title="Logs">
       {log.error !== null && <Problem error={log.error} />}
       <LogView
-        of={`${slug} ${source} ${process} ${replica} ${since} ${until} ${level}`}
+        of={`${slug} ${source} ${process} ${replica} ${since} ${until} ${level} ${field}`}
         searched={`${q}`}
-        onSearch={(text) => withText(text, search)}
+        onSearch={(text) => show(text, filters, true)}
+        onField={(next) => show(q, { ...filters, field: next }, false)}
         lines={log.lines}
         first={log.first}
         older={
@@ -94,18 +60,22 @@ export function LogsPage() {
         }
         label={`Log of ${slug}`}
         fileName={`${slug}-${source}.log`}
-        controls={controls}
+        controls={<LogFilterControls slug={slug} filters={filters} onFilters={set} />}
+        above={
+          isRuntime && (
+            <Histogram
+              slug={slug}
+              filters={{ process, replica, level, field }}
+              range={{ since, until }}
+              oldest={log.lines[0]?.at ?? undefined}
+              onRange={(range) => show(q, { ...ofAnyTime, ...range }, false)}
+            />
+          )
+        }
         height="calc(100dvh - 13rem)"
         empty={
           log.loaded && project !== undefined ? (
-            <EmptyLog
-              project={project}
-              isBuild={!isRuntime}
-              isFiltered={process !== undefined || replica !== undefined}
-              onAllLevels={level === undefined ? undefined : () => setLevel("")}
-              isRange={since !== undefined || until !== undefined}
-              onShowAll={() => set(process === undefined && replica === undefined ? {} : range)}
-            />
+            <EmptyLog project={project} filters={filters} onFilters={set} />
           ) : (
             "Loading …"
           )
@@ -117,28 +87,34 @@ export function LogsPage() {
 
 interface EmptyLogProps {
   readonly project: Project;
-  readonly isBuild: boolean;
-  /** Whether only one process or replica is shown. */
-  readonly isFiltered: boolean;
-  readonly isRange: boolean;
-  readonly onShowAll: () => void;
-  /** Undefined if lines of all levels are shown. */
-  readonly onAllLevels: (() => void) | undefined;
+  readonly filters: LogFilters;
+  readonly onFilters: (filters: LogFilters) => void;
 }
 
 /** Says why a log has no lines, and what to do next. */
-function EmptyLog({ project, isBuild, isFiltered, isRange, onShowAll, onAllLevels }: EmptyLogProps) {
-  if (onAllLevels !== undefined)
+function EmptyLog({ project, filters, onFilters }: EmptyLogProps) {
+  const { source, process, replica, since, until, level, field, ...none } = filters;
+  const isRange = since !== undefined || until !== undefined;
+  const isOfOne = process !== undefined || replica !== undefined;
+  if (field !== undefined)
     return (
-      <Reason text="No line names this level or a worse one.">
-        <Button onClick={onAllLevels}>Show all levels</Button>
+      <Reason text="No line has this field with this value.">
+        <Button onClick={() => onFilters(withoutField(filters))}>Show lines without it too</Button>
       </Reason>
     );
-  if (isBuild) return <Reason text="There is no build log yet. The next push writes one." />;
-  if (isFiltered || isRange)
+  if (level !== undefined)
+    return (
+      <Reason text="No line names this level or a worse one.">
+        <Button onClick={() => onFilters(withLevel(filters, ""))}>Show all levels</Button>
+      </Reason>
+    );
+  if (source === "build") return <Reason text="There is no build log yet. The next push writes one." />;
+  if (isOfOne || isRange)
     return (
       <Reason text={isRange ? "Nothing was printed in this time." : "This process or replica printed nothing."}>
-        <Button onClick={onShowAll}>{isFiltered ? "Show all processes" : "Show the newest lines"}</Button>
+        <Button onClick={() => onFilters(isOfOne && isRange ? rangeOf(filters) : none)}>
+          {isOfOne ? "Show all processes" : "Show the newest lines"}
+        </Button>
       </Reason>
     );
   if (project.active_deployment === null)
@@ -163,46 +139,6 @@ function Reason({ text, children }: { readonly text: string; readonly children?:
   );
 }
 
-/** The process whose lines a log shows; all processes if it is empty. */
-interface Origin {
-  readonly process?: string;
-  readonly replica?: number;
-}
-
-interface OriginSelectProps {
-  readonly slug: string;
-  readonly origin: Origin;
-  readonly onOrigin: (origin: Origin) => void;
-}
-
-/** A choice of process types, and of each replica of types that have several. */
-function OriginSelect({ slug, origin, onOrigin }: OriginSelectProps) {
-  const { data } = useCall("processes.list", { params: { slug } });
-  const known = (data?.processes ?? []).flatMap(({ type, replicas }) => [
-    { process: type },
-    ...(replicas < 2 ? [] : Array.from({ length: replicas }, (_, replica) => ({ process: type, replica }))),
-  ]);
-  const present = nameOf(origin);
-  // The address may name a process that no longer runs.
-  const all = present === "" || known.some((each) => nameOf(each) === present) ? known : [origin, ...known];
-  return (
-    <Select
-      aria-label="Process"
-      className="max-w-36"
-      value={present}
-      onChange={(event) => onOrigin(all.find((each) => nameOf(each) === event.target.value) ?? {})}
-    >
-      <option value="">All processes</option>
-      {all.map((each) => (
-        <option key={nameOf(each)} value={nameOf(each)}>
-          {nameOf(each)}
-        </option>
-      ))}
-    </Select>
-  );
-}
-
-function nameOf({ process, replica }: Origin): string {
-  if (process === undefined && replica === undefined) return "";
-  return replica === undefined ? (process ?? "") : `${process ?? "any"}.${replica}`;
+function rangeOf({ since, until }: LogFilters): LogFilters {
+  return { ...(since === undefined ? {} : { since }), ...(until === undefined ? {} : { until }) };
 }
