@@ -361,7 +361,7 @@ test(
     await page.getByRole("row", { name: /^release node migrate\.js/ }).waitFor();
     await platform.call("POST", "/v1/projects", { slug: "bare", name: "Bare" });
     await page.goto(at("/projects/bare/deployments"));
-    await page.getByText("Node.js, Python, Go and static pages are recognised.").waitFor();
+    await page.getByText("Node.js, Python, Go, Rust, Java, PHP, Ruby and static pages are recognised.").waitFor();
     await page.keyboard.press("Control+k");
     await page.getByRole("combobox", { name: "Go to" }).fill("bare: ");
     await page

@@ -194,7 +194,7 @@ test("metrics show a range and its deployments, and can be zoomed and read with 
   const chart = page.getByRole("slider", { name: /^Requests/ });
   await chart.waitFor();
   const ranges = page.getByRole("group", { name: "Range" });
-  const points = async () => /^(\d+ points? of [^.]+)\./.exec(await page.getByText(/ points? of /).innerText())?.[1];
+  const points = async () => /^(A point is [^.]+)\./.exec(await page.getByText(/^A point is /).innerText())?.[1];
   let shown = await eventually(points, "the chart shows the range");
   for (const range of ["24h", "7d", "1h"]) {
     await ranges.getByRole("button", { name: range }).click();

@@ -51,5 +51,5 @@ export function useWhyNot(name: RouteName): string | undefined {
 /** Says what a push may contain. The process runtime does not build Dockerfiles. */
 export function useRecognised(): string {
   const end = useMe().platform.runtime === "process" ? " and static pages" : ", static pages and Dockerfiles";
-  return `Node.js, Python, Go${end} are recognised.`;
+  return `Node.js, Python, Go, Rust, Java, PHP, Ruby${end} are recognised.`;
 }

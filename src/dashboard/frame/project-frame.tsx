@@ -56,9 +56,10 @@ function Header({ project }: { readonly project: Project }) {
             href={project.url}
             target="_blank"
             rel="noreferrer"
-            className="ml-auto inline-flex items-center gap-1.5 text-sm text-muted hover:text-accent"
+            className="target ml-auto inline-flex items-center justify-end gap-1.5 text-sm text-muted hover:text-accent max-sm:-my-1 max-sm:min-w-11"
           >
-            <Mono>{project.url.replace(/^https?:\/\//, "")}</Mono>
+            {/* A phone has no room for it beside the name. */}
+            <Mono className="max-sm:sr-only">{project.url.replace(/^https?:\/\//, "")}</Mono>
             <ExternalLink aria-hidden size={13} />
           </a>
         </div>

@@ -46,9 +46,11 @@ const partsOfHealth: readonly string[] = ["crashing", "replicas_missing", "maint
 const bad: readonly string[] = ["degraded", "crashing", "down", "maintenance"];
 
 /** Returns what needs attention, the project's health first, each once. */
-export function troublesOf({ health, attention }: OverviewProject): readonly string[] {
+export function troublesOf({ health, attention, active_deployment }: OverviewProject): readonly string[] {
   const isBad = bad.includes(health.state);
-  const others = attention.filter((each) => !isBad || !partsOfHealth.includes(each));
+  // Where nothing serves, the sentence names what failed.
+  const said = active_deployment === null ? [...partsOfHealth, "deploy_failed", "build_failed"] : partsOfHealth;
+  const others = attention.filter((each) => !isBad || !said.includes(each));
   return [...(isBad ? [health.sentence] : []), ...others.map((each) => attentionTexts[each])];
 }
 

@@ -22,7 +22,7 @@ export function FilterBox({ label }: { readonly label: string }) {
       aria-label={label}
       placeholder="Filter"
       data-search
-      className="max-w-64"
+      className="sm:max-w-64"
       value={text}
       onChange={({ target: { value } }) => {
         setText(value);

@@ -11,7 +11,7 @@ import { List } from "../../ui/list.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { State, Tag } from "../../ui/status.tsx";
-import { type Column } from "../../ui/table.tsx";
+import { coversItem, type Column } from "../../ui/table.tsx";
 import { Ago, Mono } from "../../ui/text.tsx";
 import { Empty } from "../../ui/view.tsx";
 import { Moments } from "./moments.tsx";
@@ -69,6 +69,7 @@ export function BackupsPage() {
         rows={() => all}
         columns={columnsFor(slug)}
         keyOf={({ id }) => id}
+        phone={(backup) => <OnPhone slug={slug} backup={backup} />}
         empty={
           <Empty
             icon={<ArchiveRestore size={24} />}
@@ -113,14 +114,10 @@ function columnsFor(slug: string): readonly Column<Backup>[] {
     {
       head: "Made",
       grow: true,
-      cell: ({ id, content, created_at: at, size_bytes: size }) => (
+      cell: ({ id, created_at: at }) => (
         <Link to="/projects/$slug/backups/$id" params={{ slug, id }} className="group flex flex-col leading-4.5">
           <span className="font-medium group-hover:text-accent">
             <Ago at={at} />
-            <span className="font-normal text-muted sm:hidden">
-              {" "}
-              · {content} · {bytes(size)}
-            </span>
           </span>
           <Mono className="truncate text-xs text-faint">{id}</Mono>
         </Link>
@@ -135,6 +132,24 @@ function columnsFor(slug: string): readonly Column<Backup>[] {
     },
     { head: "Size", end: true, wide: true, cell: ({ size_bytes: size }) => bytes(size) },
   ];
+}
+
+function OnPhone({ slug, backup }: { readonly slug: string; readonly backup: Backup }) {
+  const { id, content, created_at: at, size_bytes: size, verification } = backup;
+  return (
+    <>
+      <span className="flex items-center justify-between gap-2">
+        <Link to="/projects/$slug/backups/$id" params={{ slug, id }} className={`font-medium ${coversItem}`}>
+          <Ago at={at} />
+        </Link>
+        <BackupState backup={backup} />
+      </span>
+      <span className="text-xs text-muted">
+        {capitalized(content)} · {bytes(size)} ·{" "}
+        {verification === null ? "not verified yet" : capitalized(verification.status).toLowerCase()}
+      </span>
+    </>
+  );
 }
 
 /** How often a backup's progress is read: only its phases are in the stream of changes, not its tables. */

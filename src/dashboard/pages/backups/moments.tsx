@@ -104,25 +104,30 @@ export function MomentLine({ slug, archive: { windows }, onPick }: LineProps) {
     windows.some((window) => window.from <= at && at <= window.to),
   );
   return (
-    <div className="relative mx-2 h-6" role="group" aria-label="Deployments: choose one for the moment before it">
-      {windows.map((window) => (
-        <span
-          key={window.from}
-          className="absolute top-2.5 h-1 rounded-full bg-accent/40"
-          style={{ left: `${percent(window.from)}%`, width: `${percent(window.to) - percent(window.from)}%` }}
-        />
-      ))}
-      {marks.map(({ number, created_at: at }) => (
-        <button
-          key={number}
-          type="button"
-          aria-label={`Before deployment ${number}, ${exact(at)}`}
-          title={`Before deployment ${number}, ${exact(at)}`}
-          className="absolute top-1/2 h-5 w-2 -translate-1/2 cursor-pointer rounded-full bg-accent hover:bg-text"
-          style={{ left: `${percent(at)}%` }}
-          onClick={() => onPick(at)}
-        />
-      ))}
+    <div className="flex flex-col gap-1">
+      <div className="relative mx-2 h-6" role="group" aria-label="Deployments: choose one for the moment before it">
+        {windows.map((window) => (
+          <span
+            key={window.from}
+            className="absolute top-2.5 h-1 rounded-full bg-accent/40"
+            style={{ left: `${percent(window.from)}%`, width: `${percent(window.to) - percent(window.from)}%` }}
+          />
+        ))}
+        {marks.map(({ number, created_at: at }) => (
+          <button
+            key={number}
+            type="button"
+            aria-label={`Before deployment ${number}, ${exact(at)}`}
+            title={`Before deployment ${number}, ${exact(at)}`}
+            className="absolute top-1/2 h-5 w-2 -translate-1/2 cursor-pointer rounded-full bg-accent hover:bg-text"
+            style={{ left: `${percent(at)}%` }}
+            onClick={() => onPick(at)}
+          />
+        ))}
+      </div>
+      <p className="text-xs text-faint">
+        What can be restored, from the oldest moment to now. A mark is a deployment: choose it for the moment before.
+      </p>
     </div>
   );
 }

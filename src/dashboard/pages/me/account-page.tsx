@@ -7,6 +7,7 @@ import { ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { Tag } from "../../ui/status.tsx";
+import { Isolation } from "../platform/isolation.tsx";
 import { Rename } from "./rename.tsx";
 import { Sessions } from "./sessions.tsx";
 import { Ways } from "./ways.tsx";
@@ -63,14 +64,10 @@ export function AccountPage() {
         </p>
       </Section>
       <Section title="How applications are kept apart here">
-        <p className="flex flex-wrap gap-1">
-          {platform.isolation.map((each) => (
-            <Tag key={each}>{each}</Tag>
-          ))}
-        </p>
+        <Isolation of={platform.isolation} />
         {platform.missing.map(({ part, effect }) => (
           <p key={part} className="text-sm text-warn">
-            {part}: {effect}
+            {effect} <Mono className="text-xs">{part}</Mono>
           </p>
         ))}
         <p className="text-xs text-faint">

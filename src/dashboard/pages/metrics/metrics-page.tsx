@@ -4,7 +4,7 @@ import { lazy, Suspense, useMemo } from "react";
 import { metricsRanges } from "../../../contract/metrics.ts";
 import { useCall } from "../../data/api.ts";
 import { loadPart } from "../../data/load-part.ts";
-import { bytes, count, duration, plural } from "../../data/format.ts";
+import { bytes, count, duration } from "../../data/format.ts";
 import { useSlug } from "../../data/project.ts";
 import type { Drawn, Zoom } from "../../ui/plot.ts";
 import { Button } from "../../ui/button.tsx";
@@ -93,7 +93,7 @@ function Charts({ data, ...zooming }: { readonly data: Metrics } & Pick<Drawn, "
       </dl>
       <div className="flex min-h-8 flex-wrap items-center justify-between gap-x-4 gap-y-1 text-xs text-faint">
         <p>
-          {plural(data.buckets.length, "point")} of {duration(data.bucket_seconds * 1000)}.{" "}
+          A point is {duration(data.bucket_seconds * 1000)}.{" "}
           <span className="max-sm:hidden pointer-coarse:hidden">
             Drag in a chart to zoom, double-click to go back; with the keyboard, arrows, + and −, Escape.
           </span>

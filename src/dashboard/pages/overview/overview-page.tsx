@@ -51,7 +51,7 @@ function Projects({ data, onCreate }: { readonly data: Answer<"overview.get">; r
     );
   const shown = projects
     .filter(({ slug, name }) => `${slug} ${name}`.toLowerCase().includes(text.toLowerCase()))
-    .toSorted((a, b) => compareNames(a.slug, b.slug));
+    .toSorted((a, b) => urgencyOf(a) - urgencyOf(b) || compareNames(a.slug, b.slug));
   return (
     <>
       <Needs data={data} />
@@ -79,6 +79,9 @@ function Projects({ data, onCreate }: { readonly data: Answer<"overview.get">; r
     </>
   );
 }
+
+/** What is down comes first, then what needs attention. */
+const urgencyOf = (project: OverviewProject) => ({ bad: 0, warn: 1, busy: 2, ok: 2, off: 2 })[standOf(project).tone];
 
 const columns: readonly Column<OverviewProject>[] = [
   { head: "State", cell: (project) => <Status tone={standOf(project).tone}>{standOf(project).word}</Status> },

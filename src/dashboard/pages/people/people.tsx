@@ -72,7 +72,7 @@ function OwnAccount() {
   const begin = () => invite.mutate({ body }, { onSuccess: ({ url }) => location.assign(url ?? "/") });
   return (
     <div className="mb-4 flex flex-wrap items-center gap-3 rounded-md border border-line bg-panel px-4 py-3 text-sm">
-      <p className="min-w-0 flex-1">You are signed in with a token. With an account you sign in with a passkey.</p>
+      <p className="min-w-56 flex-1">You are signed in with a token. With an account you sign in with a passkey.</p>
       <Button busy={invite.isPending} onClick={begin}>
         Make an account for yourself
       </Button>

@@ -4,11 +4,12 @@ import { useCall } from "../../data/api.ts";
 import { bytes, count, duration, plural } from "../../data/format.ts";
 import { useMe } from "../../data/me.ts";
 import { Page, Section } from "../../ui/page.tsx";
-import { State, Tag } from "../../ui/status.tsx";
+import { State } from "../../ui/status.tsx";
 import { Table } from "../../ui/table.tsx";
 import { Fact } from "../../ui/text.tsx";
 import { View } from "../../ui/view.tsx";
 import { Providers } from "../providers/providers.tsx";
+import { Isolation } from "./isolation.tsx";
 import { LastDrills } from "./last-drills.tsx";
 import { Machines } from "./machines.tsx";
 import { NeedsYou } from "./needs-you.tsx";
@@ -119,12 +120,8 @@ function Machine({ machine }: { readonly machine: Overview["machines"][number] }
           )}
         </dl>
         <div hidden={machine.runtime === "none"}>
-          <p className="text-xs text-faint">Isolation</p>
-          <p className="mt-1 flex flex-wrap gap-1">
-            {machine.isolation.map((each) => (
-              <Tag key={each}>{each}</Tag>
-            ))}
-          </p>
+          <p className="mb-1 text-xs text-faint">How applications are kept apart</p>
+          <Isolation of={machine.isolation} />
         </div>
       </div>
     </Section>

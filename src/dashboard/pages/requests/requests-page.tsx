@@ -4,13 +4,14 @@ import type { Answer } from "../../../contract/client.ts";
 import { requestSorts } from "../../../contract/requests.ts";
 import { useCall } from "../../data/api.ts";
 import { bytes, count, duration } from "../../data/format.ts";
-import { useSlug } from "../../data/project.ts";
+import { useProject, useSlug } from "../../data/project.ts";
 import { Choice } from "../../ui/choice.tsx";
 import { Input, Select } from "../../ui/field.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Table, type Column } from "../../ui/table.tsx";
 import { Ago, Mono } from "../../ui/text.tsx";
 import { Empty, View } from "../../ui/view.tsx";
+import { HowToDeploy } from "../projects/how-to-deploy.tsx";
 
 type Request = Answer<"requests.list">["requests"][number];
 type Paths = Answer<"requests.paths">;
@@ -84,7 +85,7 @@ export function RequestsPage() {
           aria-label="Filter by path"
           placeholder="Filter by path"
           data-search
-          className="max-w-64"
+          className="sm:max-w-64"
           defaultValue={search.q}
           onChange={({ target }) => set({ q: target.value || undefined })}
         />
@@ -108,7 +109,7 @@ function OneByOne({ search }: { readonly search: RequestsSearch }) {
     <View of={requests}>
       {({ requests: rows }) =>
         rows.length === 0 ? (
-          <NoRequests />
+          <NoRequests search={search} />
         ) : (
           <Table
             caption="Requests, newest first"
@@ -124,9 +125,16 @@ function OneByOne({ search }: { readonly search: RequestsSearch }) {
   );
 }
 
-function NoRequests() {
+function NoRequests({ search: { status, slow, q } }: { readonly search: RequestsSearch }) {
+  const slug = useSlug();
+  const isFiltered = (status ?? slow ?? q) !== undefined;
+  const isLive = useProject().data?.active_deployment !== null;
   return (
-    <Empty icon={<ListFilter size={24} />} title="No request matches">
+    <Empty
+      icon={<ListFilter size={24} />}
+      title={isFiltered ? "No request matches" : isLive ? "No requests in this time" : "No requests yet"}
+      action={isLive ? undefined : <HowToDeploy slug={slug} />}
+    >
       Requests appear here a few seconds after they were answered. The newest hundred thousand are kept.
     </Empty>
   );
@@ -186,7 +194,7 @@ function ByPath({ search, onSort }: ByPathProps) {
       <View of={paths}>
         {({ paths: rows, requests, sampled, from }) =>
           rows.length === 0 ? (
-            <NoRequests />
+            <NoRequests search={search} />
           ) : (
             <>
               <Table
@@ -217,7 +225,7 @@ function ByPath({ search, onSort }: ByPathProps) {
 function PathOnPhone({ method, path, count: requests, p95_ms, errors }: Path) {
   return (
     <>
-      <Mono className="wrap-anywhere">{`${method} ${path}`}</Mono>
+      <Mono className="block wrap-anywhere">{`${method} ${path}`}</Mono>
       <span className="text-xs text-muted">
         {count(requests)} requests · p95 {milliseconds(p95_ms)} ·{" "}
         <span className={errors > 0 ? "text-bad" : ""}>{count(errors)} errors</span>

@@ -60,15 +60,15 @@ function columnsFor(why: (name: string) => string | undefined): readonly Column<
       cell: ({ scope }) => (scope === null ? <span className="text-faint">–</span> : <Tag>{scope}</Tag>),
     },
     {
-      head: "You",
+      head: "Your token",
       end: true,
       wide: true,
       cell: ({ name }) =>
         why(name) === undefined ? (
-          <span className="text-ok">may</span>
+          <span className="text-ok">allowed</span>
         ) : (
           <span className="text-faint" title={why(name)}>
-            may not
+            not allowed
           </span>
         ),
     },

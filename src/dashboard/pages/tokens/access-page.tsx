@@ -6,7 +6,7 @@ import { useMe } from "../../data/me.ts";
 import { ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Button, RemoveButton } from "../../ui/button.tsx";
 import { List } from "../../ui/list.tsx";
-import { Page } from "../../ui/page.tsx";
+import { Page, Section } from "../../ui/page.tsx";
 import { Tag } from "../../ui/status.tsx";
 import { timeColumn, type Column } from "../../ui/table.tsx";
 import { Ago, Mono, Plain } from "../../ui/text.tsx";
@@ -38,13 +38,15 @@ export function AccessPage() {
       actions={action}
     >
       <People />
-      <List
-        of={tokens}
-        caption="API tokens"
-        rows={(data) => data.api_tokens.filter(({ kind }) => kind === "token")}
-        columns={columnsFor(me.token.id, setRevoking)}
-        keyOf={({ id }) => id}
-      />
+      <Section title="Tokens" lead="For agents, scripts and the command line.">
+        <List
+          of={tokens}
+          caption="API tokens"
+          rows={(data) => data.api_tokens.filter(({ kind }) => kind === "token")}
+          columns={columnsFor(me.token.id, setRevoking)}
+          keyOf={({ id }) => id}
+        />
+      </Section>
       <ConnectedPrograms />
       <SshKeys />
       <Webhooks />
@@ -97,10 +99,9 @@ function columnsFor(own: string, onRevoke: (token: Token) => void): readonly Col
     {
       head: "Scopes",
       wide: true,
-      end: true,
       cell: ({ scopes }) => (
         <span title={scopes.join(", ")} className="text-muted">
-          {scopes.length}
+          {areasOf(scopes)}
         </span>
       ),
     },
@@ -108,6 +109,12 @@ function columnsFor(own: string, onRevoke: (token: Token) => void): readonly Col
     timeColumn("Expires", (row) => row.expires_at, { none: "never" }),
     { head: "", end: true, cell: (token) => <RevokeButton token={token} onRevoke={onRevoke} /> },
   ];
+}
+
+/** Says in short to what scopes lead: `projects, deployments and 12 more`. */
+function areasOf(scopes: readonly string[]): string {
+  const areas = [...new Set(scopes.map((scope) => scope.split(":", 1)[0]))];
+  return areas.length > 3 ? `${areas.slice(0, 2).join(", ")} and ${areas.length - 2} more` : areas.join(", ");
 }
 
 function RevokeButton({ token, onRevoke }: { readonly token: Token; readonly onRevoke: (token: Token) => void }) {
