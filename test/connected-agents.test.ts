@@ -158,6 +158,15 @@ test("a program that has not registered is described by the document at its id, 
   );
 });
 
+test("a client's id that no database takes is as unknown as any other", async () => {
+  const [id, form] = ["client_\0", { grant_type: "authorization_code", code: "x" }];
+  assert.deepEqual(errorOf(await post("/oauth/token", { ...form, client_id: id })), [401, "invalid_client"]);
+  assert.equal((await browser.load(asked({ client_id: id }))).status, 400);
+  assert.equal((await browser.load("/session/decide/%00")).status, 404);
+  const limited = { name: "x", projects: ["a\0b"] };
+  assert.equal((await api.call("POST", "/v1/api-tokens", { token: org.owner, body: limited })).status, 400);
+});
+
 test("the port of a program on the person's computer may differ, its host may not", async () => {
   const elsewhere = "http://127.0.0.1:1234/callback";
   assert.equal((await browser.load(asked({ redirect_uri: elsewhere }))).status, 200);

@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { roles } from "./access.ts";
-import { id, timestamp } from "./fields.ts";
+import { id, name, timestamp } from "./fields.ts";
 import { limits } from "./limits.ts";
 import { row } from "./table.ts";
 
-const projects = z.array(z.string().min(1).max(100)).min(1).max(limits.projects_of_token);
+const projects = z.array(name).min(1).max(limits.projects_of_token);
 
 const member = z.object({
   /** Of the membership. */

@@ -40,7 +40,7 @@ export const rows = [
       expires_in_days: z.number().int().min(1).max(365).default(90),
       approval_mode: z.boolean().optional(),
       /** Limits the token to these projects; without it, to those of your own token. */
-      projects: z.array(z.string().min(1).max(100)).min(1).max(limits.projects_of_token).optional(),
+      projects: z.array(name).min(1).max(limits.projects_of_token).optional(),
     }),
     result: apiToken.extend({ token: z.string().nullable() }),
     secret: "token",

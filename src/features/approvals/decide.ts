@@ -61,6 +61,7 @@ export async function openDecision(db: Db, decider: Decider, now: Date): Promise
 async function lookUp(db: Db, decider: Decider, now: Date): Promise<LinkedApproval | undefined> {
   if ("caller" in decider) {
     const { org_id, project_ids } = decider.caller;
+    if (!/^apr_\w+$/.test(decider.id)) return undefined;
     const found = await selectToDecide(db, { org_id, id: decider.id }, now);
     return project_ids === null || project_ids.includes(found?.project_id ?? "") ? found : undefined;
   }

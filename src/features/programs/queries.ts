@@ -26,6 +26,8 @@ export async function insertClient(tx: Tx, client: Client & { readonly address: 
 }
 
 export async function selectClient(db: Db | Tx, id: string): Promise<Client | undefined> {
+  // Anybody may send any text here, also one that the database does not take.
+  if (!/^client_[\w-]+$/.test(id)) return undefined;
   return db.selectFrom("oauth_client").select(["id", "name", "redirect_uris"]).where("id", "=", id).executeTakeFirst();
 }
 
