@@ -224,6 +224,8 @@ test("a cron job is created and run on demand", { skip }, async () => {
   await job.getByText(/Every day at 03:00 UTC · next in/).waitFor();
   await job.getByText("Succeeded").waitFor();
   await page.setViewportSize(screens.usual);
+  await page.getByRole("link", { name: /clean-up/ }).click();
+  await page.getByText("1 succeeded").waitFor();
 });
 
 test("rows are shown as text, inserted, and deleted after their key is typed", { skip }, async () => {

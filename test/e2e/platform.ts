@@ -83,8 +83,6 @@ export async function layGround(settings: Record<string, string> = {}, given?: s
     ...inherited(),
     BERTH_DATA: dataDir,
     BERTH_EXAMPLE: "0",
-    // Whether one is due depends on the hour at which the tests run.
-    BERTH_BACKUP_WINDOW: "never",
     ...named,
     ...settings,
   };

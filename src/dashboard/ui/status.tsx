@@ -65,6 +65,8 @@ const tones: Record<string, readonly [Tone, string]> = {
   critical: ["bad", "Critical"],
 };
 
+const toneOf = (state: string) => tones[state] ?? (["off", state] as const);
+
 /** A state as a coloured dot with a word, so that the colour is never the only sign. */
 export function Status({ tone, children }: { readonly tone: Tone; readonly children: ReactNode }) {
   return (
@@ -77,8 +79,25 @@ export function Status({ tone, children }: { readonly tone: Tone; readonly child
 
 /** Shows one of the contract's states as dot and word; `word` replaces the usual word. */
 export function State({ of, word }: { readonly of: string; readonly word?: string }) {
-  const [tone, text] = tones[of] ?? ["off", of];
+  const [tone, text] = toneOf(of);
   return <Status tone={tone}>{word ?? text}</Status>;
+}
+
+/** Shows a sequence of states as dots, with words for how many there are of each. */
+export function States({ of }: { readonly of: readonly string[] }) {
+  const counts = new Map<string, number>();
+  for (const [, word] of of.map(toneOf)) counts.set(word, (counts.get(word) ?? 0) + 1);
+  const words = [...counts].map(([word, count]) => `${count} ${word.toLowerCase()}`).join(", ");
+  return (
+    <span className="flex min-h-5 flex-wrap items-center gap-x-3">
+      <span className="flex gap-1">
+        {of.map((state, index) => (
+          <Dot key={index} tone={toneOf(state)[0]} />
+        ))}
+      </span>
+      <span className="text-xs text-muted">{words}</span>
+    </span>
+  );
 }
 
 export function Dot({ tone }: { readonly tone: Tone }) {

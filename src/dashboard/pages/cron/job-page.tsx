@@ -10,7 +10,7 @@ import { Button } from "../../ui/button.tsx";
 import { List } from "../../ui/list.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
-import { State, Tag } from "../../ui/status.tsx";
+import { State, States, Tag } from "../../ui/status.tsx";
 import { timeColumn, type Column } from "../../ui/table.tsx";
 import { Ago, Fact, Mono } from "../../ui/text.tsx";
 import { Empty, View } from "../../ui/view.tsx";
@@ -50,7 +50,7 @@ export function JobPage() {
   return (
     <Page title={name} actions={actions}>
       {run.error !== null && <Problem error={run.error} />}
-      <View of={jobs}>{() => job !== undefined && <Facts job={job} />}</View>
+      <View of={jobs}>{() => job !== undefined && <Facts job={job} runs={runs.data?.pages[0]?.runs} />}</View>
       <Section title="Runs" lead="Newest first; the answer's first 4 KiB are kept.">
         <List
           of={runs}
@@ -80,7 +80,11 @@ export function JobPage() {
   );
 }
 
-function Facts({ job: { path, command, schedule, enabled, next_run_at: next } }: { readonly job: Job }) {
+const mostDots = 20;
+
+function Facts({ job, runs }: { readonly job: Job; readonly runs: readonly Run[] | undefined }) {
+  const { path, command, schedule, enabled, next_run_at: next } = job;
+  const newest = (runs ?? []).slice(0, mostDots).map(({ status }) => status);
   return (
     <dl className="grid grid-cols-2 gap-x-6 gap-y-4 rounded-md border border-line p-4 sm:grid-cols-4">
       <Fact label={command === null ? "Path" : "Command"}>
@@ -92,6 +96,9 @@ function Facts({ job: { path, command, schedule, enabled, next_run_at: next } }:
         <span className="mt-0.5 block text-xs text-muted">
           <NextRuns schedule={schedule} />
         </span>
+      </Fact>
+      <Fact label={`Last ${mostDots} runs, newest at the right`} wide>
+        {newest.length > 0 ? <States of={newest.toReversed()} /> : runs === undefined ? "…" : "none yet"}
       </Fact>
     </dl>
   );
