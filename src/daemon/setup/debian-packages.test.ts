@@ -51,6 +51,25 @@ test(
   },
 );
 
+test(
+  "Debian's own HAProxy neither runs nor starts at boot once its package is installed for Berth",
+  { skip: notRoot },
+  async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), "berth-haproxy-"));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const calls = join(folder, "calls");
+    for (const name of ["apt-get", "systemctl"])
+      writeFileSync(join(folder, name), `#!/bin/sh\necho "${name} $*" >>${calls}\n`, { mode: 0o755 });
+    const context = { environment: { PATH: `${folder}:${systemPath}` }, toolchain: folder, log: silentLog };
+    assert.equal(await aptInstall(context, ["socat"]), true);
+    assert.equal(await aptInstall(context, ["haproxy", "socat"]), true);
+    const ofServices = readFileSync(calls, "utf8")
+      .split("\n")
+      .filter((line) => line.startsWith("systemctl"));
+    assert.deepEqual(ofServices, ["systemctl disable --now --quiet haproxy.service"]);
+  },
+);
+
 test("an apt-get that takes long is said to go on every ten seconds", { skip: notRoot }, async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "berth-slow-apt-"));
   t.after(() => rmSync(folder, { recursive: true }));

@@ -30,20 +30,29 @@ export function searchPathOf(context: SetupContext): string {
 }
 
 /**
- * Installs packages as root, without starting services or creating a database cluster. Returns whether all are installed; an unavailable
- * package does not stop the others.
+ * Installs packages as root, without leaving their services running or creating a database cluster. Returns whether all are installed; an
+ * unavailable package does not stop the others.
  */
 export async function aptInstall(context: SetupContext, packages: readonly string[]): Promise<boolean> {
   context.log.info({ packages }, `installing ${packages.join(", ")} with apt-get`);
-  return withoutMainCluster(async () => {
-    // A fresh machine or image has no package lists, so apt-get would find none of the packages.
-    if (hasPackageLists(context.packageLists) && (await apt(context, installCommand(packages)))) return true;
-    await apt(context, { file: "apt-get", args: ["update", "-q"] });
-    if (await apt(context, installCommand(packages))) return true;
-    let complete = true;
-    for (const name of packages) complete = (await apt(context, installCommand([name]))) && complete;
-    return complete;
-  });
+  const complete = await withoutMainCluster(() => installAll(context, packages));
+  // systemd heeds no runlevel: Debian's own HAProxy, which would serve nothing, has been started, and would be at each boot.
+  if (packages.includes("haproxy") && findProgram("systemctl", searchPathOf(context)) !== null)
+    await run(
+      { file: "systemctl", args: ["disable", "--now", "--quiet", "haproxy.service"] },
+      { env: aptEnvironment(context), timeoutMs: 60_000 },
+    );
+  return complete;
+}
+
+async function installAll(context: SetupContext, packages: readonly string[]): Promise<boolean> {
+  // A fresh machine or image has no package lists, so apt-get would find none of the packages.
+  if (hasPackageLists(context.packageLists) && (await apt(context, installCommand(packages)))) return true;
+  await apt(context, { file: "apt-get", args: ["update", "-q"] });
+  if (await apt(context, installCommand(packages))) return true;
+  let complete = true;
+  for (const name of packages) complete = (await apt(context, installCommand([name]))) && complete;
+  return complete;
 }
 
 /** Returns whether apt-get has package lists; `apt-get clean` and container images leave the folder empty. */
@@ -124,7 +133,7 @@ async function ownState(folder: string): Promise<readonly string[]> {
   return places.flatMap((place) => ["-o", place]);
 }
 
-/** Returns the environment of apt-get. Runlevel 1 keeps maintainer scripts from starting services. */
+/** Returns the environment of apt-get. Runlevel 1 keeps maintainer scripts from starting services where systemd is not in charge. */
 function aptEnvironment(context: SetupContext): Readonly<Record<string, string>> {
   return { ...context.environment, DEBIAN_FRONTEND: "noninteractive", RUNLEVEL: "1", LC_ALL: "C.UTF-8" };
 }
