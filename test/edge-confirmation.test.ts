@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { removeEdge } from "../src/features/routes/routes.ts";
 import { silentLog } from "../src/kit/log.ts";
+import { identify, isAlive } from "../src/kit/processes.ts";
 import { until } from "../src/kit/until.ts";
 import type { CertificateTable, Edge, RouteTable } from "../src/ports/edge.ts";
 import { createDriver } from "../src/reconcile/driver.ts";
@@ -80,7 +81,13 @@ describe("a switch", { skip: withoutHaproxy }, () => {
   });
 
   test("a killed edge: a push reports live only if the edge serves the deployment, and edge and rows agree within 30 seconds", async () => {
-    atSwitch = async () => void process.kill(edgePid(folder), "SIGKILL");
+    atSwitch = async () => {
+      const worker = identify(servingPid(folder));
+      assert.ok(worker);
+      process.kill(edgePid(folder), "SIGKILL");
+      // The worker outlives its main process for a moment, in which it would still confirm.
+      assert.ok(await until(() => !isAlive(worker) || undefined, { timeoutMs: guardMs }));
+    };
     await pushAndCompare();
   });
 
