@@ -1,6 +1,5 @@
 import { keepSource, placeOf, requestBuild, watchedButUntouched } from "../../features/builds/builds.ts";
 import { activeOf } from "../../features/deployments/deployments.ts";
-import { requireRoomForBuild } from "../../features/disk/disk.ts";
 import {
   endDeliveries,
   endFetch,
@@ -19,6 +18,7 @@ import type { Fetched } from "../../ports/repositories.ts";
 import type { Tx } from "../../store/database.ts";
 import type { Lease } from "../../store/leases.ts";
 import type { Platform } from "../platform.ts";
+import { roomProblem } from "./room-problem.ts";
 
 interface Fetch {
   readonly platform: Platform;
@@ -37,7 +37,7 @@ export async function fetchBranch(
   signal: AbortSignal,
 ): Promise<void> {
   const fetch = { platform, follow, lease, signal, waiting: await waitingDeliveries(platform.db, follow.id) };
-  const refused = await roomProblem(fetch);
+  const refused = await roomProblem(platform);
   if (refused !== null) return fail(fetch, refused);
   const { repositories } = platform.ports;
   await repositories.ensure(follow.project_id, follow.deploy_branch !== null);
@@ -67,21 +67,6 @@ async function remoteOf({ platform, follow, waiting }: Fetch) {
     privateKey: openFollow(vault, id, "key", sealed_key),
   };
 }
-
-async function roomProblem({ platform }: Fetch): Promise<string | null> {
-  try {
-    const fail = (code: string, more: { error?: string } = {}): never => {
-      throw new NoRoom(more.error ?? `The platform's disk is full (${code}).`);
-    };
-    await requireRoomForBuild({ platform, fail });
-    return null;
-  } catch (error) {
-    if (error instanceof NoRoom) return error.message;
-    throw error;
-  }
-}
-
-class NoRoom extends Error {}
 
 async function build(fetch: Fetch, fetched: Queued): Promise<void> {
   const { platform, follow } = fetch;

@@ -22,6 +22,7 @@ import type { Fetched } from "../../ports/repositories.ts";
 import type { Tx } from "../../store/database.ts";
 import type { Lease } from "../../store/leases.ts";
 import type { Platform } from "../platform.ts";
+import { roomProblem } from "./room-problem.ts";
 
 interface Fetch {
   readonly platform: Platform;
@@ -43,6 +44,8 @@ export async function fetchPreview(
 ): Promise<void> {
   const waiting = await waitingDeliveries(platform.db, taken.follow_id, taken.branch);
   const fetch = { platform, fetch: taken, lease, signal, waiting };
+  const refused = await roomProblem(platform);
+  if (refused !== null) return tryLater(fetch, refused);
   const { org_id, project_id, branch, url, host_keys, host_key_pin } = taken;
   const found = await selectPreview(platform.db, { org_id, project_id }, branch);
   const isThere = found?.deleted_at === null;
@@ -60,8 +63,15 @@ export async function fetchPreview(
   if (fetched.outcome === "unchanged")
     return ignore(fetch, fetched.commit, `No new commit: ${fetched.commit.slice(0, 8)} was already fetched.`);
   if (fetched.isMissing === true) return removeWithBranch(fetch, isThere && !isPinned(found) ? found.id : null);
-  if (taken.failures + 1 >= mostFailures) return ignore(fetch, null, fetched.reason);
-  await delayPreviewFetch(platform.db, lease, retryAfterMs(taken.failures + 1, platform.settings.follow.pollMs));
+  return tryLater(fetch, fetched.reason);
+}
+
+/** Tries again after a pause; after several failures, the deliveries are told the reason. */
+async function tryLater(fetch: Fetch, reason: string): Promise<void> {
+  const { platform, lease } = fetch;
+  const failures = fetch.fetch.failures + 1;
+  if (failures >= mostFailures) return ignore(fetch, null, reason);
+  await delayPreviewFetch(platform.db, lease, retryAfterMs(failures, platform.settings.follow.pollMs));
 }
 
 async function build(fetch: Fetch, fetched: New): Promise<void> {

@@ -9,7 +9,13 @@ import { sql } from "kysely";
 import { testDeployment, testProject } from "../../../test/support/fixtures.ts";
 import { makeRemote, serveHttps, type RemoteFolder } from "../../../test/support/git-remotes.ts";
 import { seededRandom } from "../../../test/support/seeded-random.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
+import {
+  emptyDisk,
+  testApi,
+  testOrganization,
+  type TestApi,
+  type TestOrganization,
+} from "../../../test/support/test-platform.ts";
 import { platformBeside } from "../../../test/support/platform-double.ts";
 import { createLocalRepositories } from "../../adapters/repositories-local/local-repositories.ts";
 import { endFetch, openFollow, takeFollow } from "../../features/follow/follow.ts";
@@ -49,10 +55,10 @@ after(async () => {
 const taken: OutgoingOutcome = { outcome: "answered", status: 201, excerpt: "" };
 
 /** A control plane that fetches and reports statuses; `answer` gives the repository host's answer to a status. */
-function plane(answer: (request: OutgoingRequest) => OutgoingOutcome = () => taken) {
+function plane(answer: (request: OutgoingRequest) => OutgoingOutcome = () => taken, dataDisk = emptyDisk) {
   const sent: OutgoingRequest[] = [];
   const send = async (request: OutgoingRequest) => (sent.push(request), answer(request));
-  const all = platformBeside(api, { owner: "boot/1/1", ports: { outgoingHttp: { send } } });
+  const all = platformBeside(api, { owner: "boot/1/1", ports: { outgoingHttp: { send }, dataDisk } });
   const tasks = [followTask(all, () => {}), commitStatusesTask(all), followedPreviewsTask(all, () => {})] as const;
   const runOnce = async (task: (typeof tasks)[number]) => {
     await task.run(new AbortController().signal);
@@ -425,6 +431,20 @@ async function goLive(build_id: string, project_id: string): Promise<void> {
   const id = await testDeployment(api.platform, owner, { build_id, number: 1, status: "active" });
   await db.updateTable("deployment").set({ trigger: "follow" }).where("id", "=", id).execute();
 }
+
+test("a branch is neither fetched nor built for a preview while the disk is short of space", async () => {
+  const full = { ...emptyDisk, observe: async () => ({ ...(await emptyDisk.observe()), is_short: true }) };
+  const { slug, tell, preview, project_id } = await previewed();
+  const branch = `feature/${slug}`;
+  await tell(branch, await remote.push("no room", { branch }));
+  await plane(undefined, full).previews();
+  const { repositories } = api.platform.ports;
+  assert.equal(await repositories.resolve(project_id, `refs/heads/${branch}`).catch(() => null), null);
+  assert.equal(await preview(branch), undefined);
+  await api.database.db.updateTable("preview_fetch").set({ next_fetch_at: new Date() }).execute();
+  await plane().previews();
+  assert.notEqual(await preview(branch), undefined, "once there is room");
+});
 
 test("a preview goes with its branch, once the repository itself has no such branch, unless it is pinned", async () => {
   const { previews } = plane();
