@@ -136,7 +136,7 @@ export async function retryDatabase(tx: Tx, orgId: string, id: string, startEmpt
     .execute();
 }
 
-/** A server of a preview that sleeps, of which nothing runs. */
+/** Whether a project is a preview that sleeps, of which nothing runs any more. */
 const sleeps = (project: string) =>
   sql<boolean>`exists (select from project s where s.id = ${sql.ref(project)} and s.preview_of is not null and s.sleep = 'asleep'
     and not exists (select from replica r where r.project_id = s.id and r.state <> 'stopped'))`;

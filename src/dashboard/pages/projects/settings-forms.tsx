@@ -107,14 +107,14 @@ export function NetworkSettings({ project }: OfProject) {
     <SettingsForm
       project={project}
       title="Sleep"
-      lead="Frees the memory of an application that nobody uses, at once."
+      lead="An application stops while nobody uses it, which frees its memory. A change applies at once."
       values={[sleep]}
       bodyOf={(form) => ({ sleep_after_minutes: numberIn(form, "sleep_after_minutes") })}
     >
       <TextField
         name="sleep_after_minutes"
         label="Sleeps after"
-        hint="Minutes without a request, at once; the next request waits until it has started. Workers and cron jobs keep it awake. Empty: never."
+        hint="Minutes without a request; the next request waits until the application has started. Workers and cron jobs keep it awake. Empty: never."
         type="number"
         min={1}
         max={limits.sleep_minutes}
