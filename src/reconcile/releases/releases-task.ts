@@ -106,7 +106,7 @@ async function rehearseOnly(release: Release): Promise<void> {
     (await awaitRuntime(platform, image.runtime, release)) ?? (await rehearse(release, image.release_command));
   if (signal.aborted) return giveUp(release, interrupted);
   if (typeof outcome === "string") {
-    log.step("Nothing of it goes live: only its release command was rehearsed");
+    log.step("The rehearsal has ended; nothing of it goes live");
     await log.flush();
     await endRehearsed(platform.db, lease);
     await platform.wakeups.send(platform.db, "outcomes", id);
