@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { Page } from "playwright-core";
 import { cliUser } from "../support/cli.ts";
 import { eventually } from "../support/eventually.ts";
-import { hasColours, looksRight } from "./dashboard-page.ts";
+import { hasColours, looksRight, withPasskeys } from "./dashboard-page.ts";
 import { at, faults, heading, mailbox, openPage, page, platform, press, skip, visitorWith } from "./dashboard-stage.ts";
 
 const headingOf = (visitor: Page, name: string) => visitor.getByRole("heading", { level: 1, name });
@@ -301,22 +301,6 @@ test("a revoked token and an unreachable platform each have their own screen", {
   await headingOf(visitor, "Sign in to Berth").waitFor();
   await visitor.context().close();
 });
-
-/** Gives a page an authenticator that answers at once, as a phone's with a finger on it. */
-async function withPasskeys(visitor: Page): Promise<Page> {
-  const devtools = await visitor.context().newCDPSession(visitor);
-  await devtools.send("WebAuthn.enable");
-  const options = {
-    protocol: "ctap2",
-    transport: "internal",
-    hasResidentKey: true,
-    hasUserVerification: true,
-  } as const;
-  await devtools.send("WebAuthn.addVirtualAuthenticator", {
-    options: { ...options, isUserVerified: true, automaticPresenceSimulation: true },
-  });
-  return visitor;
-}
 
 /** The owner approves what an agent asks for; the browser signs the decision. */
 async function signsDecision(owner: Page): Promise<void> {

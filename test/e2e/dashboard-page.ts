@@ -216,3 +216,19 @@ const isFocusMarked = `(() => {
   const { top, bottom } = document.activeElement.getBoundingClientRect();
   return outlineStyle !== "none" && parseFloat(outlineWidth) >= 2 && bottom > 0 && top < innerHeight;
 })()`;
+
+/** Gives a page an authenticator that answers at once, as a phone's with a finger on it. */
+export async function withPasskeys(visitor: Page): Promise<Page> {
+  const devtools = await visitor.context().newCDPSession(visitor);
+  await devtools.send("WebAuthn.enable");
+  const options = {
+    protocol: "ctap2",
+    transport: "internal",
+    hasResidentKey: true,
+    hasUserVerification: true,
+  } as const;
+  await devtools.send("WebAuthn.addVirtualAuthenticator", {
+    options: { ...options, isUserVerified: true, automaticPresenceSimulation: true },
+  });
+  return visitor;
+}
