@@ -3,10 +3,7 @@ import { join } from "node:path";
 import type { BuiltFiles } from "../detection/plan.ts";
 import { isPlain } from "./is-plain.ts";
 
-/**
- * Gives access to the files of a finished build without following links. A build may leave any number of files, so each operation is
- * bounded.
- */
+/** Gives access to the files of a finished build without following links. A build may leave any number of files, so each operation is bounded. */
 export function builtFiles(app: string): BuiltFiles {
   return {
     has: (path) => isPlain(app, path, "file"),

@@ -29,10 +29,7 @@ export function chooseStart(log: BuildLog, { detected, plan, files }: Chosen): S
   return start;
 }
 
-/**
- * Decides how the web process starts when there are other process types. A program that belongs to another type is not used; null when
- * nothing else starts.
- */
+/** Decides how the web process starts beside other process types: not by a program that belongs to one of them. Null: nothing else starts. */
 function startBesideOthers(plan: BuildPlan, files: BuiltFiles, others: readonly string[]): Start | null {
   if (others.length === 0) return plan.start(files);
   try {

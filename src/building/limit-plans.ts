@@ -16,10 +16,7 @@ export interface LimitedPlans {
   readonly limits?: PlanLimits;
 }
 
-/**
- * Limits a builder's concurrent plans: one per project and a part of the slots per organization. Refuses plans while the disk is short of
- * space.
- */
+/** Limits a builder's concurrent plans: one per project and a part of the slots per organization. Refuses plans while the disk is short of space. */
 export function limitPlans(
   { plan }: Pick<Builder, "plan">,
   { isShort, limits = standard }: LimitedPlans,

@@ -21,10 +21,7 @@ const measureAfterBytes = 256 * 1024 ** 2;
 /** Measure at least this often, in case other projects free as much as this build writes. */
 const measureEveryMs = 30_000;
 
-/**
- * Watches how much of the disk a running build uses. The limits of images apply only at the end, and until then a build's temporary files
- * take space from all projects.
- */
+/** Watches how much of the disk a running build uses: until its end, temporary files take space from all projects. */
 export function watchDisk({ disk, measure, limitBytes }: WatchedDisk): DiskWatch {
   const over = new AbortController();
   let measuredMs = Date.now();

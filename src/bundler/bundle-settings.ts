@@ -6,9 +6,7 @@ import { errors } from "../contract/errors.ts";
 import { routes } from "../contract/routes.ts";
 import type { Row } from "../contract/table.ts";
 
-/**
- * Returns the settings that bundle the dashboard for current browsers, with nothing inlined that the Content-Security-Policy would block.
- */
+/** Returns the settings that bundle the dashboard for current browsers, with nothing inlined that the Content-Security-Policy would block. */
 export function bundleSettings(): InlineConfig {
   return {
     root: fileURLToPath(new URL("../dashboard/", import.meta.url)),

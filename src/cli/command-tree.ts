@@ -78,10 +78,7 @@ const sameActs = [
   ["add", "create", "set", "new"],
 ];
 
-/**
- * Returns the command of a group that a word probably means: one for the same act before one that is spelled alike, so that `rm` is never
- * taken for `run`.
- */
+/** Returns the command that a word probably means: one for the same act before one that is spelled alike, so that `rm` is never `run`. */
 export function verbMeant(word: string, verbs: readonly string[]): string | undefined {
   const acts = sameActs.find((words) => words.includes(word)) ?? [];
   return acts.find((act) => verbs.includes(act)) ?? (acts.length > 0 ? undefined : nearest(word, verbs));

@@ -46,9 +46,7 @@ const commands: Readonly<Record<string, Kind>> = {
 const keptMs = 30_000;
 const waitMs = 2000;
 
-/**
- * Returns the words that may follow `before` on the command line; none if there are none to read. Rejects if the platform takes too long.
- */
+/** Returns the words that may follow `before` on the command line; none if there are none to read. Rejects if the platform takes too long. */
 export async function completionWords(ctx: CliContext, before: readonly string[]): Promise<readonly string[]> {
   const isProject = ["-p", "--project"].includes(before.at(-1) ?? "");
   const at = before.findIndex((word) => word === "-p" || word === "--project");

@@ -2,10 +2,7 @@ import type { CliContext } from "./context.ts";
 import { usageError } from "./failures.ts";
 import { remoteName, remoteUrl, slugOfRemote } from "./git.ts";
 
-/**
- * Returns the selected project: the argument, `--project`, BERTH_PROJECT, else the one of the folder's git remote. Throws if none is
- * selected.
- */
+/** Returns the selected project: the argument, `--project`, BERTH_PROJECT, else the one of the folder's git remote. Throws if none is selected. */
 export async function currentProject(ctx: CliContext, given?: string): Promise<string> {
   const slug = given ?? (await namedProject(ctx));
   if (slug !== undefined) return slug;

@@ -5,10 +5,7 @@ import { findPlatform } from "./find-platform.ts";
 import { setLocalConfig } from "./git.ts";
 import { readStdin } from "./prompts.ts";
 
-/**
- * Makes git get this platform's password from the CLI, in the current repository only. The token itself stays out of git's files. Resolves
- * to false if that failed.
- */
+/** Makes git get this platform's password from the CLI, in this repository only; git's files hold no token. False if that failed. */
 export async function answerForGit(environment: Environment, remote: string): Promise<boolean> {
   return setLocalConfig(environment, ...passwordSetting(remote));
 }

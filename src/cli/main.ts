@@ -25,9 +25,7 @@ async function answersGit(): Promise<boolean> {
   return credential !== undefined;
 }
 
-/**
- * Halves the start time. Used only if the home folder belongs to this user: anyone who can write to the cache decides what code runs here.
- */
+/** Halves the start time. Used only if the home folder belongs to this user: anyone who can write to the cache decides what code runs here. */
 function useCompileCache(home: string): void {
   if (statSync(home, { throwIfNoEntry: false })?.uid === process.getuid?.())
     enableCompileCache(join(home, ".cache/berth/compiled-code"));

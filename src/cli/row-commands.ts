@@ -9,10 +9,7 @@ import type { Paint } from "./render/paint.ts";
 import { withProgress } from "./render/progress.ts";
 import { table } from "./render/table.ts";
 
-/**
- * A command that calls one row. Arguments in its usage are named as in the row's path; the project comes from `--project` or the folder,
- * unless an argument is called `slug`.
- */
+/** A command that calls one row. Its arguments are named as in the row's path; the project comes from `--project` or the folder. */
 export interface RowCommand<N extends RouteName, Thing> extends CommandText {
   readonly row: N;
   /** Finds the thing that the first argument names; its id becomes the path's `id`. */

@@ -9,9 +9,7 @@ import { usageError } from "./failures.ts";
 
 const listTimeoutMs = 60_000;
 
-/**
- * Returns a folder's source files: those that git lists in a repository, else all but those in .gitignore; without those in .berthignore.
- */
+/** Returns a folder's source files: those that git lists in a repository, else all but those in .gitignore; without those in .berthignore. */
 export async function sourceFiles(environment: Environment, folder: string): Promise<readonly string[]> {
   const found = await lstat(folder).catch(() => undefined);
   if (found?.isDirectory() !== true) throw usageError(`There is no folder ${folder}.`);

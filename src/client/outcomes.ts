@@ -18,10 +18,7 @@ const noneComesMs = 15_000;
 const deploymentLimitMs = 10 * 60_000;
 const readyLimitMs = 2 * 60_000;
 
-/**
- * Prepares to wait for the deployment that the next change of variables causes. The returned function resolves to null if nothing has to be
- * restarted.
- */
+/** Prepares to wait for the deployment that the next change of variables causes; resolves to null if nothing has to be restarted. */
 export async function watchVariables(watch: Watch, slug: string): Promise<() => Promise<Deployment | null>> {
   const { client, signal, say } = watch;
   const read = async () => (await client.call("deployments.list", { params: { slug }, signal })).deployments;

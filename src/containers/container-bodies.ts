@@ -61,9 +61,7 @@ export interface AppContainer {
 /** The request body that creates an application's container; the swarm runtime translates it into a service. */
 export type AppBody = ReturnType<typeof appBody>;
 
-/**
- * Builds the application's container: an unprivileged user on a read-only root, with its folder, its storage and tmpfs for temporary files.
- */
+/** Builds the application's container: an unprivileged user on a read-only root, with its folder, its storage and tmpfs for temporary files. */
 export function appBody(app: AppContainer) {
   const { workload, image, uid } = app;
   const memory = `rw,nosuid,nodev,size=${memoryFolderBytes},uid=${uid},gid=${uid}`;

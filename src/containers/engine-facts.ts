@@ -32,10 +32,7 @@ export async function readEngineFacts(api: DockerApi): Promise<EngineFacts> {
   };
 }
 
-/**
- * Returns whether the engine has this OCI runtime. A name with a dot, such as `io.containerd.runsc.v1`, names a shim, which engines from
- * Docker 23 on find without listing it.
- */
+/** Returns whether the engine has this OCI runtime. One with a dot names a shim, which Docker 23 and later find without listing it. */
 export function offersOciRuntime({ ociRuntimes, version }: EngineFacts, name: string): boolean {
   const findsShims = Number.parseInt(version, 10) >= 23;
   return ociRuntimes.includes(name) || (findsShims && /^[^./][^/]*\.[^/]*$/.test(name));

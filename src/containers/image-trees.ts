@@ -260,10 +260,7 @@ interface Accounts {
   readonly group: number | null;
 }
 
-/**
- * Adds the project's user to the image's `passwd`, under the name in USER, else as `app`. Without a name for its uid, `whoami`, Node's
- * `os.userInfo()` and Python's `getpass.getuser()` fail.
- */
+/** Adds the project's user to the image's `passwd`, because `whoami` and `os.userInfo()` fail without a name for their uid. */
 export function accountsOf(passwd: string, user: string, uid: number): Accounts {
   const lines = passwd.split("\n").filter((line) => line.split(":").length >= 7);
   const [who = "", group = ""] = user.split(":");

@@ -151,10 +151,7 @@ async function settleBlock(stateDir: string, tag: string, ours: readonly EngineN
 
 const networkOf = (block: number): string => `10.${128 + block}.0.0/16`;
 
-/**
- * Returns the second octets, minus 128, of routes in 10.0.0.0/8. /proc/net/route prints destinations in hexadecimal, least significant byte
- * first.
- */
+/** Returns the second octets, minus 128, of routes in 10.0.0.0/8. /proc/net/route prints hexadecimal, least significant byte first. */
 function routedBlocks(): Set<number> {
   const lines = readFileSync("/proc/net/route", "utf8").split("\n").slice(1);
   const destinations = lines.map((line) => Buffer.from((line.split("\t")[1] ?? "").padStart(8, "0"), "hex"));

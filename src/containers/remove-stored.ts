@@ -11,10 +11,7 @@ import { uidOf, type DockerContext } from "./settings.ts";
 const missing = 66;
 const script = `[ -e "$1" ] || [ -L "$1" ] || exit ${missing}; rm -rf -- "$1"`;
 
-/**
- * Deletes a path below a storage folder, in a container that sees nothing else: project code owns the folder, so a symbolic link on the way
- * may point anywhere.
- */
+/** Deletes a path below a storage folder, in a container that sees nothing else: links that the project's code made may point anywhere. */
 export async function removeStored(
   context: DockerContext,
   { project, path }: { readonly project: StorageOwner; readonly path: string },

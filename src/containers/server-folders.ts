@@ -7,10 +7,7 @@ import type { ProjectImage } from "../ports/runtime.ts";
 import { labels } from "./container-labels.ts";
 import type { DockerContext } from "./settings.ts";
 
-/**
- * Returns the image's folders in which servers expect to write: logs, empty caches, nginx's own. Computed once per image and cached in
- * `file`. A server that cannot write there fails to start.
- */
+/** Returns the image's folders that servers must be able to write to: logs, empty caches, nginx's own. Computed once per image, kept in `file`. */
 export function serverFolders(
   { api, tag, runExclusive }: DockerContext,
   { image_ref }: ProjectImage,

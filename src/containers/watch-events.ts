@@ -24,10 +24,7 @@ interface EngineEvent {
 
 const againMs = 1000;
 
-/**
- * Follows the engine's event stream and reconnects when it ends, as after an engine restart. Reconnecting requests the events missed in
- * between.
- */
+/** Follows the engine's event stream and reconnects when it ends, as after an engine restart. Reconnecting requests the events missed in between. */
 export function watchEvents(context: DockerContext, onEvent: (event: ContainerEvent) => void): EventWatch {
   const listeners = new Set<(workloadId: string) => void>();
   const closing = new AbortController();

@@ -68,10 +68,7 @@ export function needsAllProjects({ access, names, within_projects }: Need): bool
   return access !== "public" && within_projects !== true && !["project", "build", "backup"].includes(names ?? "");
 }
 
-/**
- * Returns why these rights don't suffice for a row, or undefined when they do. It runs before any lookup, so a refusal reveals nothing
- * about what exists.
- */
+/** Returns why these rights don't suffice for a row, if they don't. Runs before any lookup, so a refusal reveals nothing about what exists. */
 export function refusal(rights: Rights, need: Need): Refusal | undefined {
   if (need.access === "operator" && !rights.platform_admin) return "operator_only";
   if (need.access === "owner" && rights.role !== "owner" && !rights.platform_admin) return "owner_only";
@@ -80,10 +77,7 @@ export function refusal(rights: Rights, need: Need): Refusal | undefined {
   return undefined;
 }
 
-/**
- * Returns whether a person who is signed in with this token may decide a request of this row: an owner outside approval mode who may make the
- * same request.
- */
+/** Returns whether a person signed in with this token may decide a request of this row: an owner outside approval mode who may make it. */
 export function mayDecide(rights: Rights & { readonly approval_mode: boolean }, need: Need): boolean {
   const isOwner = rights.role === "owner" || rights.platform_admin;
   return isOwner && !rights.approval_mode && refusal(rights, need) === undefined;

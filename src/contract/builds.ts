@@ -15,9 +15,7 @@ export const build = z.object({
   message: z.string(),
   /** The commit's author as git reports it; null when unknown. */
   author: z.string().nullable(),
-  /**
-   * The name of the token or SSH key that requested the build, or the host of the followed repository; null when the platform started it.
-   */
+  /** The name of the token or SSH key that requested the build, or the host of the followed repository; null when the platform started it. */
   requested_by: z.string().nullable(),
   image_ref: z.string().nullable(),
   created_at: timestamp,
@@ -171,10 +169,7 @@ export const rows = [
       build_id: id,
       status: z.enum(statesOf(buildStates)),
       log: z.string(),
-      /**
-       * Times at which lines of `log` were written, to the second; each applies from the line with this index on. Empty in logs without
-       * times.
-       */
+      /** Times at which lines of `log` were written, to the second; each applies from the line with this index on. Empty in logs without times. */
       times: z.array(z.object({ line: z.number().int(), at: timestamp })),
       next_offset: z.number().int(),
       complete: z.boolean(),

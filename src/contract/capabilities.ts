@@ -4,10 +4,7 @@ import { limits, type ApiLimits } from "./limits.ts";
 import { routes, type Result } from "./routes.ts";
 import { changes, errorsOf, type Row } from "./table.ts";
 
-/**
- * Returns the API's capabilities, derived from its rows: the result of `GET /v1/capabilities`. `real` holds limits that differ from the
- * defaults.
- */
+/** Returns the API's capabilities, derived from its rows. `real` holds limits that differ from the defaults. */
 export function capabilities(version: string, real: Partial<ApiLimits> = {}): Result<"self-description.capabilities"> {
   return {
     version,

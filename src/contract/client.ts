@@ -7,10 +7,7 @@ import { bearerProtocol, changes, tunnelProtocol, type Row } from "./table.ts";
 
 export { ApiError, ConnectionError, InvalidCall };
 
-/**
- * Creates a typed API client from the rows. It depends only on `fetch`, so it works in browsers and in Node.js. Throws `InvalidCall` when
- * the address is invalid.
- */
+/** Creates a typed API client from the rows, for browsers and Node.js. Throws `InvalidCall` when the address is invalid. */
 export function createClient(options: ClientOptions): Client {
   const connection = { ...options, baseUrl: normalBaseUrl(options.baseUrl) };
   const send = (row: Row, input: AnyInput = {}) => exchange(connection, row, input);
@@ -56,15 +53,9 @@ export interface Client {
    * the last page's cursor. When a server or proxy responds without a stream, yields its one page. Throws like `call`.
    */
   follow<N extends RouteName>(name: N, ...input: Argument<CallInput<N>>): AsyncGenerator<Answer<N>>;
-  /**
-   * Opens the WebSocket of a row that upgrades. The token is sent as one of the offered subprotocols, because a browser's WebSocket can set
-   * no header.
-   */
+  /** Opens the WebSocket of a row that upgrades. The token is an offered subprotocol: a browser's WebSocket can set no header. */
   tunnel<N extends RouteName>(name: N, ...input: Argument<CallInput<N>>): WebSocket;
-  /**
-   * Returns a URL that signs a browser in to the dashboard with this client's token, once and within 15 minutes. The endpoint is outside
-   * the API.
-   */
+  /** Returns a URL that signs a browser in to the dashboard with this client's token, once and within 15 minutes. */
   signInLink(): Promise<{ readonly url: string }>;
   /** Like `call`, for a row that is known only at run time. */
   send(row: Row, input?: AnyInput): Promise<unknown>;

@@ -62,10 +62,7 @@ function parseField(name: string, text: string, range: Range): readonly number[]
   return [...values].sort((a, b) => a - b);
 }
 
-/**
- * Returns the range of one list element. `*` is the whole range, and a number with a step runs to the end of the range: `10/20` is 10, 30,
- * 50.
- */
+/** Returns the range of one list element. `*` is the whole range, and a number with a step runs to the end of the range: `10/20` is 10, 30, 50. */
 function boundsOf([, star, first, last, step]: RegExpExecArray, [least, most]: Range): Range {
   if (star !== undefined) return [least, least === 0 && most === 7 ? 6 : most];
   const from = Number(first);

@@ -11,10 +11,7 @@ const share = z.object({ used_bytes: bytes.nullable(), limit_bytes: bytes });
 const disk = z.object({
   /** `read_only`: over its limit. The application can read it, and `disk.remove` can delete from it. */
   storage: share.extend({ access: z.enum(["open", "read_only"]) }),
-  /**
-   * `read_only`: over its limit; a session that requests writing may delete. `closed`: it kept growing; logins are refused until
-   * `reopens_at`.
-   */
+  /** `read_only`: over its limit; a session that requests writing may delete. `closed`: it kept growing; logins are refused until `reopens_at`. */
   database: share.extend({ access: z.enum(["open", "read_only", "closed"]), reopens_at: timestamp.nullable() }),
   /** Images of deployments, and build caches. Over the limit, new builds are refused. */
   images: share,

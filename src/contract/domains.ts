@@ -5,10 +5,7 @@ import { row } from "./table.ts";
 
 const dnsRecord = z.object({ type: z.enum(["A", "AAAA", "CNAME", "TXT"]), name: z.string(), value: z.string() });
 
-/**
- * The records to create so that a hostname points here. `name` and `value` are those of the first record; a name below a zone's apex may
- * use `alias`.
- */
+/** The records by which a hostname points here. `name` and `value` are those of the first; a name below a zone's apex may use `alias`. */
 const instructions = z.object({
   type: z.enum(["A", "AAAA"]),
   name: z.string(),

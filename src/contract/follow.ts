@@ -110,10 +110,7 @@ export const rows = [
         .nullable()
         .optional()
         .meta({ writeOnly: true }),
-      /**
-       * For SSH: the fingerprint or public key that the host must present from the first fetch on. Null accepts and remembers the next key
-       * that it presents.
-       */
+      /** For SSH: the fingerprint or public key that the host must present. Null accepts and remembers the next key that it presents. */
       host_key: z.string().max(4000).nullable().optional(),
     }),
     result: follow.extend({

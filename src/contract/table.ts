@@ -62,10 +62,7 @@ export interface Row {
  */
 export const tunnelProtocol = "berth.tunnel.v1";
 
-/**
- * Prefix of a subprotocol that carries the client's token, offered beside `tunnelProtocol`. For browsers, whose WebSocket can't send the
- * `Authorization` header that programs send.
- */
+/** Prefix of a subprotocol that carries the token, for browsers, whose WebSocket can't send the `Authorization` header. */
 export const bearerProtocol = "berth.bearer.";
 
 /** The kinds of objects that a path can name. */
@@ -151,10 +148,7 @@ export function namesOrganization({ params }: Pick<Row, "params">): boolean {
   return "org" in params.shape;
 }
 
-/**
- * Returns whether a row is a write: it then accepts an Idempotency-Key and `?dry_run=true`. A POST with a reading scope is not a write; it
- * is a POST only because it has a body.
- */
+/** Returns whether a row is a write, with an Idempotency-Key and `?dry_run=true`. A POST with a reading scope only has a body. */
 export function changes(row: Pick<Row, "method" | "scope">): boolean {
   return row.method !== "GET" && row.scope?.endsWith(":read") !== true;
 }

@@ -68,10 +68,7 @@ function localAddress(listen: string): string {
   return listen === "::" ? "::1" : listen;
 }
 
-/**
- * Reads the operator's own certificates. The returned function reads them again after a file was replaced; if that fails, it logs the error
- * and returns the last content.
- */
+/** Reads the operator's own certificates. The returned function reads them again after a change; if that fails, it logs and returns the last. */
 function openOwnCertificates(files: readonly string[], log: Log): () => readonly EdgeCertificate[] {
   let [stamp, certificates] = [stampOf(files), files.map(readCertificate)];
   return () => {
@@ -125,10 +122,7 @@ function readText(file: string, refuse: (why: string) => never): string {
   }
 }
 
-/**
- * Creates the provider that changes the zone of the apps domain; null if none is configured. Throws `StartRefused` if its settings are
- * wrong.
- */
+/** Creates the provider that changes the zone of the apps domain; null if none is configured. Throws `StartRefused` if its settings are wrong. */
 export function dnsProviderOf(config: Config): DnsProvider | null {
   const { dnsUpdateServer: server, dnsUpdateKeyFile: keyFile } = config;
   if (server === null && keyFile === null) return null;

@@ -18,10 +18,7 @@ import { packageServersOf, readPackageSettings } from "./package-settings.ts";
 import { databaseCaOf, pgPortsOf } from "./pg-settings.ts";
 import { findProgram } from "./setup/find-program.ts";
 
-/**
- * Creates a builder that uses a build engine of Berth's own, and a runtime that uses this machine's Docker engine or the swarm that it
- * manages.
- */
+/** Creates a builder that uses a build engine of Berth's own, and a runtime that uses this machine's Docker engine or the swarm that it manages. */
 export async function createContainerFamily(
   { config, parts, log }: Foundation,
   kind: "docker" | "swarm",

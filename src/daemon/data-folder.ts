@@ -15,9 +15,7 @@ import { dirname, join } from "node:path";
 import { formatIdentity, identify, isKnownDead, ownIdentity, type ProcessIdentity } from "../kit/processes.ts";
 import { StartRefused, pathsIn } from "./config.ts";
 
-/**
- * Creates the data folder (0700) and locks it for this process. Throws `StartRefused` if another process holds it or it can't be written.
- */
+/** Creates the data folder (0700) and locks it for this process. Throws `StartRefused` if another process holds it or it can't be written. */
 export function holdDataFolder(dataDir: string): { release(): void } {
   makeFolder(dataDir);
   const file = pathsIn(dataDir).lock;
@@ -60,10 +58,7 @@ export function holderOf(dataDir: string): ProcessIdentity | undefined {
   return found !== undefined && formatIdentity(found) === holder ? found : undefined;
 }
 
-/**
- * Returns this machine's name in database rows. The first start creates it from the hostname and random digits, which distinguish two data
- * folders on one machine; later starts keep it.
- */
+/** Returns this machine's name in database rows, which the first start creates from the hostname and random digits. */
 export function machineName(dataDir: string): string {
   const file = join(dataDir, "machine-name");
   try {

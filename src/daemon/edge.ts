@@ -63,10 +63,7 @@ export function edgePortsOf(config: Config): readonly number[] {
   return [config.edgePort, ...(hasHttps(config) ? [config.edgeTlsPort] : [])];
 }
 
-/**
- * Throws `StartRefused`, before anything is changed, if another program uses one of the ports. The edge of an earlier start may keep its
- * own (`edgeListens`).
- */
+/** Throws `StartRefused`, before anything is changed, if another program than an earlier start's edge uses one of the ports. */
 export async function requireFreePorts(config: Config, edgeListens: boolean): Promise<void> {
   const opensEdge = config.roles.includes("edge") && !edgeListens;
   const wanted = [

@@ -59,10 +59,7 @@ class JoinedRuntime implements Runtime {
     return all.flat();
   }
 
-  /**
-   * Returns what the runtime runs, or its last observation if its engine does not answer: the platform must not lose sight of the other
-   * applications.
-   */
+  /** Returns what the runtime runs, or its last observation if its engine does not answer, so that other applications stay in sight. */
   async #observe(runtime: Runtime): Promise<readonly Instance[]> {
     try {
       const found = await runtime.observe();
@@ -210,10 +207,7 @@ export function joinBuilders(members: readonly [Member, ...Member[]]): Builder {
   };
 }
 
-/**
- * Returns the member for the requested runtime. If the platform no longer has that runtime, it is the first member, so the next push moves
- * the project there.
- */
+/** Returns the member for the requested runtime, or the first one if the platform has that no longer: the next push moves the project there. */
 function memberFor(members: readonly [Member, ...Member[]], { runtime }: Pick<BuildRequest, "runtime">): Member {
   return members.find(({ name }) => name === runtime) ?? members[0];
 }

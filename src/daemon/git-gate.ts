@@ -142,10 +142,7 @@ async function settle({ repositories }: Receiving, push: PushRequest, build: { i
 /** Whether this machine may run the code of an organization. */
 export type CodeAdmission = (organization: { readonly slug: string }) => boolean;
 
-/**
- * Returns the rule for whose code may run. Without namespaces an application may read other tenants' data, so only the first organization
- * is admitted: its owner runs the machine.
- */
+/** Returns whose code may run. Without namespaces an application may read others' data, so only the first organization's. */
 export function admitCode(isolation: readonly string[], allowUnisolated: boolean): CodeAdmission {
   const isForAll = allowUnisolated || isolation.includes("namespaces");
   return ({ slug }) => isForAll || slug === "main";

@@ -26,10 +26,7 @@ function readDatabaseUrl(text: string | undefined): string | null {
   throw new Error("BERTH_DATABASE_URL must be like postgresql://user:password@host:5432/berth.");
 }
 
-/**
- * The existing server, and the file of the CA that signed its certificate. The file is null if a public CA signed it or the certificate is
- * not verified.
- */
+/** The existing server, and the file of the CA that signed its certificate; null if a public CA did or it is not verified. */
 export interface PgServer extends ServerLogin {
   readonly caFile: string | null;
 }
@@ -108,9 +105,7 @@ function readHost(text: string): ServerAddress {
   return { host, port: Number(port) };
 }
 
-/**
- * Returns the IPv4 addresses and ports of that server. Sandboxes may connect to them even if an address is private or this machine's own.
- */
+/** Returns the IPv4 addresses and ports of that server. Sandboxes may connect to them even if an address is private or this machine's own. */
 export async function pgPortsOf({ pgUrl }: { readonly pgUrl: ServerLogin | null }): Promise<readonly OpenPort[]> {
   const onNetwork = (pgUrl?.hosts ?? []).filter(({ host }) => !host.startsWith("/"));
   const found = await Promise.all(

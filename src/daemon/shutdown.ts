@@ -67,10 +67,7 @@ export function createEndRequests(now: () => number = () => performance.now()) {
   };
 }
 
-/**
- * Stops the edge, all applications and all projects' databases. A part that can't be stopped (a read-only disk, a database that is gone)
- * must not leave the others running.
- */
+/** Stops the edge, all applications and all projects' databases. One that can't be stopped must not leave the others running. */
 export async function endTenants(platform: Platform): Promise<void> {
   const steps = [() => endEdge(platform), () => endEveryApplication(platform), () => endDatabases(platform)];
   const outcomes: PromiseSettledResult<void>[] = [];

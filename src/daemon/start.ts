@@ -156,10 +156,7 @@ async function makeRoom(config: Config): Promise<void> {
       .catch(() => "missing");
 }
 
-/**
- * Returns how long a request waits for an outcome. A rollback needs the whole health budget for its start, its turn in the queue before
- * that, and a margin.
- */
+/** Returns how long a request waits for an outcome: a rollback needs the whole health budget, its turn in the queue and a margin. */
 function outcomeDeadlineMs({ healthBudgetSeconds }: Config): number {
   return Math.max(240, healthBudgetSeconds + 90) * 1000;
 }

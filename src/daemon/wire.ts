@@ -86,10 +86,7 @@ interface Wired {
   readonly primary: {
     /** Isolates git from the machine while it reads pushed data. */
     readonly confinement: Confinement;
-    /**
-     * Removes what was created on this machine for applications and databases: networks, rules, control groups. Call it only once none of
-     * them runs.
-     */
+    /** Removes this machine's networks, rules and control groups of applications and databases. Call it only once none of them runs. */
     readonly leaveMachine: () => Promise<void>;
   } | null;
 }
@@ -209,10 +206,7 @@ function monitorSettingsOf(config: Config): Platform["settings"]["monitors"] {
   };
 }
 
-/**
- * Returns how users reach applications and git: over HTTPS once the edge has a certificate for the name. URLs omit a protocol's default
- * port.
- */
+/** Returns how users reach applications and git: over HTTPS once the edge has a certificate for the name. URLs omit a protocol's default port. */
 export function addressesOf(config: Config, https: Pick<HttpsNames, "has">): Addresses {
   const withPort = (port: number, usual: number) => (port === usual ? "" : `:${port}`);
   const urlOf = (hostname: string, plainPort: number) =>
@@ -247,10 +241,7 @@ function isLoopback(address: string): boolean {
   return address === "::1" || address.startsWith("127.");
 }
 
-/**
- * Returns the addresses at which clients reach `listen`. For a wildcard address these are the machine's addresses without loopback and
- * link-local ones; 127.0.0.1 if nothing else fits.
- */
+/** Returns the addresses at which clients reach `listen`: for a wildcard all but loopback and link-local ones, else 127.0.0.1. */
 function addressesOfListen(listen: string): readonly string[] {
   if (isIP(listen) > 0 && listen !== "0.0.0.0" && listen !== "::") return [listen];
   const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
@@ -311,19 +302,13 @@ function readSecret(path: string): string {
 
 type NotifierConfig = Pick<Config, "dataDir" | "smtpUrl" | "mailFrom" | "mailTo" | "webhookUrl" | "webhookSecret">;
 
-/**
- * Creates the operator's notification channels: mail and webhook as configured, or the outbox in the data folder if neither is. Throws
- * `StartRefused`.
- */
+/** Creates the operator's channels: mail and webhook as configured, or the outbox in the data folder. Throws `StartRefused`. */
 function notifiersOf(config: NotifierConfig, log: Log): readonly Notifier[] {
   const chosen = [...mail(config), ...webhook(config)];
   return chosen.length > 0 ? chosen : [createOutboxNotifier({ dir: pathsIn(config.dataDir).outbox, log })];
 }
 
-/**
- * Returns a function that creates a mail channel to one address on the operator's mail server, for webhooks of the format `email`; null if
- * no mail server is set.
- */
+/** Returns what creates a mail channel to an address on the operator's mail server, for webhooks; null if no mail server is set. */
 function mailToOf({ smtpUrl: url, mailFrom: from }: NotifierConfig): MailTo {
   if (url === null || from === null) return null;
   return (address) => createSmtpNotifier({ url, from, to: [address] });

@@ -29,10 +29,7 @@ export function denoPlan(tree: SourceTree): BuildPlan {
   };
 }
 
-/**
- * Returns whether this is a Deno application. With a Node.js package manager's lock file beside deno.lock it is not: Deno may only be used
- * in addition.
- */
+/** Returns whether this is a Deno application. With a Node.js package manager's lock file it is not: Deno may be used in addition. */
 export function isDeno(tree: SourceTree): boolean {
   if (tree.has("deno.lock")) return !otherLocks.some((file) => tree.has(file));
   return configFiles.some((file) => tree.has(file)) && !tree.has("package.json");

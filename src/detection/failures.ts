@@ -6,10 +6,7 @@ interface CodeText {
   readonly hint: string;
 }
 
-/**
- * Every failure this builder can report: where it happens, its message and what a person can do about it. The documentation is generated
- * from it.
- */
+/** Every failure of this builder: where it happens, its message and what to do about it. The documentation is generated from it. */
 export const builderFailures = {
   source_too_large: {
     stage: "receive",

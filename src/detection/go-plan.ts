@@ -61,10 +61,7 @@ interface Program {
 
 const defaultProgram = "bin/web";
 
-/**
- * Returns one program for each Procfile command that starts one, under the name the command uses, and one for `web` if a main package is
- * left.
- */
+/** Returns one program for each Procfile command that starts one, under the name the command uses, and one for `web` if a main package is left. */
 function programsOf(tree: SourceTree, { web, release, others }: Procfile): Program[] {
   const mains = mainPackages(tree);
   const commands = [web, release, ...Object.values(others)];

@@ -181,10 +181,7 @@ function installInputs(facts: NodeFacts, isFull: boolean): readonly unknown[] | 
   return [manager.name, isFull, facts.developmentTools.length > 0, manifest.installInputs, deciding, digests];
 }
 
-/**
- * Returns {} if the application's own scripts or settings influence the install, or if it has both of npm's lock files: npm may prefer the
- * one that was not chosen.
- */
+/** Returns {} if the application's own scripts or settings influence the install, or it has both of npm's lock files. */
 function standalone(facts: NodeFacts, isFull: boolean): { standalone?: StandaloneInstall } {
   const { manifest, manager, tree } = facts;
   const scripts = ownInstallScripts(manifest).filter((name) => !onlyGitHooks.test(manifest.scripts[name] as string));

@@ -3,10 +3,7 @@ import { askedVersions } from "./asked-versions.ts";
 import type { PackageJson } from "./package-json.ts";
 import type { SourceTree } from "./source-tree.ts";
 
-/**
- * Chooses the Node version to run: the platform's own if it fits, else the newest that fits, LTS versions (even majors) first. Returns null
- * if none fits.
- */
+/** Chooses the Node version to run: the platform's own if it fits, else the newest that fits, even majors first. Null if none fits. */
 export function chooseNodeVersion(range: string, own: string, known: readonly string[]): string | null {
   if (semver.satisfies(own, range)) return own;
   const fitting = known.filter((version) => semver.satisfies(version, range) && semver.prerelease(version) === null);
@@ -41,9 +38,7 @@ export interface NodeWishes {
   readonly notes: readonly string[];
 }
 
-/**
- * Returns the Node version that the source asks for: one that fits both the first and the second place that names one, else the first's.
- */
+/** Returns the Node version that the source asks for: one that fits both the first and the second place that names one, else the first's. */
 export function nodeWish(manifest: PackageJson, tree: SourceTree): NodeWishes {
   const all = [...manifest.nodeVersions, ...askedVersions(tree, "node")].map(({ text, from }) => ({
     ...{ range: nodeRange(text), text: text.slice(0, longestWish), from },

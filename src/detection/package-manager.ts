@@ -83,10 +83,7 @@ interface Wish {
   readonly version: string;
 }
 
-/**
- * Parses `pnpm@9.1.0+sha512.…` as Corepack writes it, or a range in its place. The hash is ignored: the registry's integrity value is checked
- * instead.
- */
+/** Parses `pnpm@9.1.0+sha512.…` as Corepack writes it, or a range. The hash is ignored: the registry's integrity value is checked. */
 function parseWish(text: string): Wish | null {
   const [, name, written = ""] = /^(npm|pnpm|yarn|bun)@([^+]{1,100})(?:\+|$)/.exec(text) ?? [];
   const version = semver.valid(written) ?? semver.validRange(written);

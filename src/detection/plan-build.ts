@@ -24,10 +24,7 @@ export interface Machine {
 
 export type Program = "go" | "rust" | "ruby" | "php" | "composer";
 
-/**
- * Plans the build of a detected application. Throws BuildRefused for what can't be built here, and for Procfile commands that could never
- * start.
- */
+/** Plans the build of a detected application. Throws BuildRefused for what can't be built here, and for Procfile commands that could never start. */
 export function planBuild(detected: Detected, tree: SourceTree, machine: Machine): BuildPlan {
   const { buildCommand } = detected;
   const own = languagePlan(detected, tree, machine);

@@ -82,10 +82,7 @@ export interface Install {
   /** What determines the folder's content besides the tools. Null: the content depends on more than can be listed. */
   readonly inputs: readonly unknown[] | null;
   readonly steps: readonly Step[];
-  /**
-   * npm's lock file; packages that it names are not downloaded again if other projects' installs have fetched them. Null without one or
-   * with another package manager.
-   */
+  /** npm's lock file, whose packages are not downloaded again if other projects' installs have fetched them. Null without one. */
   readonly npmLockFile: string | null;
   /** The application's own install scripts, which also run if a cached folder replaces the steps. */
   readonly again: readonly Step[];
@@ -93,10 +90,7 @@ export interface Install {
   readonly standalone?: StandaloneInstall;
 }
 
-/**
- * An install that depends on nothing of its application except the manifest and lock file, so that equal installs of several projects yield
- * equal folders.
- */
+/** An install that depends on nothing but the manifest and lock file, so that projects with equal ones get equal folders. */
 export interface StandaloneInstall {
   /** The package.json to install from. */
   readonly manifest: string;
@@ -104,10 +98,7 @@ export interface StandaloneInstall {
   readonly step: Step;
 }
 
-/**
- * Returns the cache key of an install: equal keys mean equal folders, so a cached folder may replace the steps. Null if the install is not
- * reusable.
- */
+/** Returns the cache key of an install: a cached folder with an equal key may replace the steps. Null if it is not reusable. */
 export function installKey(install: Install, toolVersions: readonly string[]): string | null {
   if (install.inputs === null) return null;
   return hash("sha256", JSON.stringify([process.arch, toolVersions, install.inputs]));

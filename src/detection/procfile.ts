@@ -14,10 +14,7 @@ const mostTypes = 16;
 // Without a second repetition before the end: on a line of spaces it would take quadratic time.
 const linePattern = /^([A-Za-z0-9_-]+):(.*)$/;
 
-/**
- * Parses a Procfile: one `<process>: <command>` per line; blank lines and `#` comments are skipped. Refuses with `procfile_invalid`, naming
- * the line.
- */
+/** Parses a Procfile: `<process>: <command>` per line, blank lines, `#` comments. Refuses with `procfile_invalid`, naming the line. */
 export function parseProcfile(text: string): Procfile {
   const commands = new Map<string, string>();
   const lines = text.replace(/^\uFEFF/, "").split(/\r?\n/);

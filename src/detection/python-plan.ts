@@ -75,10 +75,7 @@ function withGenerator(dependencies: Dependencies, site: PythonSite | null): Dep
   return { ...dependencies, args: [...dependencies.args, ...missing], notes };
 }
 
-/**
- * Returns whether this is a Python application: it has dependencies, Django's manage.py, or a bare script without package.json or
- * index.html.
- */
+/** Returns whether this is a Python application: it has dependencies, Django's manage.py, or a bare script without package.json or index.html. */
 export function isPython(tree: SourceTree): boolean {
   if (["requirements.txt", "Pipfile", "setup.py", "manage.py", "uv.lock", "poetry.lock"].some((file) => tree.has(file)))
     return true;
@@ -107,10 +104,7 @@ function wishIn(manifest: Record<string, unknown>): unknown {
 // Parsing a range takes quadratic time.
 const longestWish = 256;
 
-/**
- * Evaluates the comma-separated comparisons of PEP 440, as far as `requires-python` uses them. What can't be parsed counts as fitting: pip
- * decides.
- */
+/** Evaluates the comparisons of PEP 440, as far as `requires-python` uses them. What can't be parsed counts as fitting: pip decides. */
 export function fitsPython(version: string, wish: string): boolean {
   if (wish.length > longestWish) return true;
   const parts = wish.split(",").map((part) => part.trim().replace(/\s+/g, "").replace(/\.\*$/, ""));

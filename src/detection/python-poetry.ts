@@ -8,10 +8,7 @@ export interface PoetryProject {
   readonly hasRoot: boolean;
 }
 
-/**
- * Returns the steps to install with Poetry. Poetry gets a separate environment for the build, so that the image has only what the lock file
- * names.
- */
+/** Returns the steps to install with Poetry, which gets a separate environment, so that the image has only what the lock file names. */
 export function poetrySteps({ hasRoot }: PoetryProject, interpreter: string, home: string): Step[] {
   const place = "/tmp/poetry";
   const pip = ["-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--progress-bar", "off"];
@@ -43,10 +40,7 @@ export function usesPoetry(manifest: Record<string, unknown>): boolean {
   return asTable(manifest["tool"])["poetry"] !== undefined;
 }
 
-/**
- * Returns whether the project is installed as a package because it has scripts or packages of its own; other projects run from their
- * folder.
- */
+/** Returns whether the project is installed as a package because it has scripts or packages of its own; other projects run from their folder. */
 export function hasPoetryRoot(manifest: Record<string, unknown>, paths: readonly string[]): boolean {
   const poetry = asTable(asTable(manifest["tool"])["poetry"]);
   if (poetry["package-mode"] === false) return false;

@@ -6,10 +6,7 @@ export interface UvProject {
   readonly lock: string;
 }
 
-/**
- * Returns the steps to install with uv. uv is fetched from the package registry for the build only: the image has only what the lock file
- * names.
- */
+/** Returns the steps to install with uv. uv is fetched from the package registry for the build only: the image has only what the lock file names. */
 export function uvSteps({ uv }: UvProject, home: string): Step[] {
   const python = `${home}/.venv/bin/python`;
   const pip = ["-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--progress-bar", "off"];

@@ -13,9 +13,7 @@ export interface AwaitedOutcome {
 // Wake-ups may be lost.
 const pollEveryMs = 500;
 
-/**
- * Calls `look` after each wake-up, and periodically without one, until it returns an outcome. Holds no transaction or connection meanwhile.
- */
+/** Calls `look` after each wake-up, and periodically without one, until it returns an outcome. Holds no transaction or connection meanwhile. */
 export async function awaitOutcome<T>(
   wakeups: Pick<Wakeups, "on">,
   awaited: AwaitedOutcome,

@@ -121,31 +121,20 @@ export interface NamedProject extends ProjectRow {
   readonly key: ProjectKey;
 }
 
-/**
- * Everything a handler works with. `tx` is the request's single transaction; in requests that only read it is the database, without a
- * transaction.
- */
+/** Everything a handler works with. `tx` is the request's transaction; in requests that only read it is the database itself. */
 export interface Context<N extends RouteName> {
   readonly tx: RouteNamed<N>["method"] extends "GET" ? Db : Tx;
   readonly caller: Caller;
-  /**
-   * Only for routes with `living: true`. Belongs to the caller's organization, unless the path of an operator's route names another one.
-   */
+  /** Only for routes with `living: true`. Belongs to the caller's organization, unless the path of an operator's route names another one. */
   readonly project: RouteNamed<N>["living"] extends true ? NamedProject : never;
   readonly platform: HandlerPlatform;
   readonly now: Date;
   readonly log: Log;
-  /**
-   * For handlers that wait or stream. Aborts when the client disconnects, the platform stops or the caller's token becomes invalid; its
-   * reason is the refusal to respond with.
-   */
+  /** For handlers that wait or stream: aborts on a disconnect, a stop or an invalid token; its reason is the refusal to respond with. */
   readonly signal: AbortSignal;
   /** The id of the last event that the client received before its stream broke. */
   readonly lastEventId: string | undefined;
-  /**
-   * Reads another GET route as this caller, with that route's permission checks and refusals. `query` is in the form that a client sends;
-   * the route's defaults apply.
-   */
+  /** Reads another GET route as this caller, with its checks and refusals. `query` is as a client sends it; its defaults apply. */
   readonly read: <R extends RouteName>(row: R, input: ReadInput) => Promise<Answer<R>>;
   /** Refuses the request with this code and rolls the transaction back. */
   readonly fail: (code: CodeOf<N>, more?: RefusalText) => never;
@@ -202,10 +191,7 @@ export interface Input<N extends RouteName> {
  */
 export interface Waiting<T> {
   readonly outcome: (signal: AbortSignal) => Promise<T>;
-  /**
-   * Checks external state, read-only, and throws the refusal that the outcome would meet there. Called without a transaction, before a
-   * human is asked for approval and in a dry run.
-   */
+  /** Checks external state, read-only, and throws the outcome's refusal. Called without a transaction, before a human is asked. */
   readonly look?: () => Promise<void>;
   /** `outcome` changes something outside the database, so the activity is recorded when it is done. */
   readonly changesLate?: true;

@@ -21,10 +21,7 @@ interface Deciding {
   readonly log: Log;
 }
 
-/**
- * Waits for the request of git's hook, passes the push to the gate, and streams the gate's lines to the hook. Never rejects; if no request
- * arrives, the push is refused.
- */
+/** Waits for the request of git's hook, asks the gate, and streams its lines to the hook. Never rejects; without a request, refuses. */
 export async function answerHook(deciding: Deciding, push: Push, { question, lines }: HookPipes): Promise<void> {
   for (const pipe of [question, lines]) pipe.on("error", () => {});
   const text = await readQuestion(question).catch(() => null);

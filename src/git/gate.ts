@@ -5,10 +5,7 @@ import type { Quarantine, RefChange } from "../ports/repositories.ts";
  * closed: a method that throws denies access, and a push without a complete decision changes no ref.
  */
 export interface GitGate {
-  /**
-   * Returns the callers of an SSH key: one per organization that registered it, none if it is unknown or suspended. `fingerprint` is
-   * OpenSSH's (`SHA256:` and base64 without padding).
-   */
+  /** Returns the callers of an SSH key, one per organization; none if unknown or suspended. `fingerprint` is as OpenSSH prints it. */
   authenticateKey(fingerprint: string): Promise<readonly GitCaller[]>;
   /** Returns the caller of an API token, or null. */
   authenticateToken(token: string): Promise<GitCaller | null>;

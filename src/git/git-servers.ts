@@ -109,10 +109,7 @@ async function endProcesses({ running }: GitHost, graceMs: number): Promise<void
   await areOver(killedMs);
 }
 
-/**
- * Reads this host's ed25519 key (OpenSSH format, mode 0600); creates it if missing. Two processes that start at once end up with the same
- * key, and a crash never leaves a partial file.
- */
+/** Reads this host's ed25519 key, or creates it (mode 0600). Two processes that start at once get the same; no crash leaves a part. */
 export async function readHostKey(file: string): Promise<string> {
   const found = await readFile(file, "utf8").catch(() => null);
   if (found !== null) return found;

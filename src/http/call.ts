@@ -67,10 +67,7 @@ export class Call {
     }
   }
 
-  /**
-   * Runs the handler, consumes the approval it may need and writes the activity row, all in one transaction. For a row with `waits`, then
-   * waits for the outcome.
-   */
+  /** Runs the handler, consumes its approval and writes the activity row in one transaction; for a row with `waits`, then waits. */
   async change(input: ParsedInput, key?: HeldKey): Promise<Answer> {
     try {
       const done = await this.#transaction((tx) => this.#act(tx, input, key));
@@ -147,10 +144,7 @@ export class Call {
     return { answer };
   }
 
-  /**
-   * Waits for the outcome of a committed change. A refusal is stored for repeated requests like a result, unless it only means that the
-   * outcome is late or unavailable.
-   */
+  /** Waits for the outcome of a committed change. A refusal is stored for repeated requests, unless the outcome is late or unavailable. */
   async #outcome(waiting: Waiting<unknown>, key: HeldKey | undefined): Promise<Answer> {
     const { db } = this.#options.platform;
     try {
@@ -172,9 +166,7 @@ export class Call {
     return result;
   }
 
-  /**
-   * Waits for an outcome until the deadline, even after the client has left: the outcome is stored for repeated requests with the same key.
-   */
+  /** Waits for an outcome until the deadline, even after the client has left: the outcome is stored for repeated requests with the same key. */
   async #inTime(waiting: Waiting<unknown>): Promise<unknown> {
     const { closing, outcomeDeadlineMs } = this.#options;
     // A change in progress soon finishes and must not be reported as not done, so stopping the platform does not interrupt it.

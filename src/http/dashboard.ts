@@ -21,10 +21,7 @@ export type BundleState = DashboardBundle | "building" | "failed";
 /** Sends the dashboard's page to a browser that requests it; undefined for requests that are not the dashboard's. */
 export type ServePage = (request: FastifyRequest, reply: FastifyReply) => FastifyReply | undefined;
 
-/**
- * Serves the dashboard's files. Returns the function that serves the page, for the fallback: the page is the response for every path
- * without another route.
- */
+/** Serves the dashboard's files. The returned function serves the page, the response for every path without another route. */
 export function addDashboard(app: FastifyInstance, bundle: () => BundleState): ServePage {
   app.get("/assets/*", (request, reply) => {
     const state = bundle();

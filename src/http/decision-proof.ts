@@ -6,10 +6,7 @@ import { optionsToSign, personOfAnswer, whyNoPasskeys, type Choice, type Passkey
 /** The options with which a browser asks for the signature over each choice. */
 export type SignOptions = Readonly<Record<Choice, object>>;
 
-/**
- * Returns what the page needs for a signature over this approval; null for a person without a usable passkey, and for a token that is no
- * person's session.
- */
+/** Returns what the page needs to sign this approval; null without a usable passkey, and for a token that is no person's session. */
 export async function signOptionsFor(site: PasskeySite, caller: Caller, approval: string): Promise<SignOptions | null> {
   if (!(await hasPasskey(site, caller))) return null;
   const of = (choice: Choice) => optionsToSign(site, `decide:${approval}:${choice}`);

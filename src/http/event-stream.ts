@@ -5,10 +5,7 @@ import { answerTo } from "./errors.ts";
 const aliveEveryMs = 15_000;
 const retryMs = 2000;
 
-/**
- * Encodes events as `text/event-stream`. Ends when the events end or the signal aborts. After a refusal or a fault, the last event is
- * `error`, with the body of an API error.
- */
+/** Encodes events as `text/event-stream`. Ends with them or when the signal aborts; a fault becomes the event `error`, an API error. */
 export async function* eventStream(events: AsyncIterable<ServerEvent>, signal: AbortSignal): AsyncGenerator<string> {
   const source = events[Symbol.asyncIterator]();
   yield `retry: ${retryMs}\n\n`;
@@ -45,10 +42,7 @@ function oneLine(text: string): string {
   return text.replaceAll(/[\r\n\0]/g, " ");
 }
 
-/**
- * Waits a while for the next event. Not with `Promise.race` and a promise that outlives the event: as long as that one is pending, it keeps
- * every event that was sent.
- */
+/** Waits a while for the next event. A race with a promise that outlives the event would keep every event that was sent. */
 async function nextWithin(
   next: Promise<IteratorResult<ServerEvent>>,
   signal: AbortSignal,

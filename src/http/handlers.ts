@@ -187,10 +187,7 @@ export interface Found {
 
 type Find = (db: Db | Tx, caller: Pick<Caller, "org_id">, name: string) => Promise<Found | undefined>;
 
-/**
- * Finds the object that a path names within the caller's organization: before a malformed request gets its error, and for the id that an
- * approval is bound to.
- */
+/** Finds the object that a path names within the caller's organization: before a malformed request's error, and for approvals. */
 export const finders: Readonly<Record<Named, Find>> = {
   project: findProject,
   build: findBuild,

@@ -22,10 +22,7 @@ export interface Hooks {
 
 type HookRequest = FastifyRequest<{ Params: { id: string }; Body: Buffer | undefined }>;
 
-/**
- * Adds the endpoints that receive webhooks of followed repositories, outside the API. They are authenticated by the delivery's signature,
- * not by a token.
- */
+/** Adds the endpoints that receive webhooks of followed repositories, which are authenticated by the delivery's signature. */
 export function addHooks(app: FastifyInstance, { platform, limiter, log }: Hooks): void {
   void app.register(async (scope) => {
     scope.removeAllContentTypeParsers();

@@ -22,10 +22,7 @@ export function readForm(text: string): Readonly<Record<string, string>> {
   return form;
 }
 
-/**
- * Returns whether the form was sent from this page, by the `Origin` that browsers send. Through a tunnel or a proxy, the origin is the host
- * that the browser requested.
- */
+/** Returns whether the form was sent from this page, by its `Origin`; behind a proxy that is the host that the browser requested. */
 export function isFromThisPage({ headers }: FastifyRequest, controlUrl: string): boolean {
   // Sent by a browser that prefers the header's referrer policy over the page's. No page of another site can send `same-origin`.
   if (headers.origin === "null") return headers["sec-fetch-site"] === "same-origin";
@@ -36,10 +33,7 @@ export function isFromThisPage({ headers }: FastifyRequest, controlUrl: string):
 const nonceName = "form nonce";
 const nonceMs = 60 * 60 * 1000;
 
-/**
- * Creates a nonce that is valid for an hour and for this person's page. It is sealed, so only this platform can create one, and none needs to be
- * stored.
- */
+/** Creates a nonce that is valid for an hour and for this person's page. It is sealed, so none needs to be stored. */
 export function makeNonce({ vault, clock }: HandlerPlatform, key: string): string {
   return vault.seal(key, nonceName, String(clock.now().getTime() + nonceMs)).toString("base64url");
 }

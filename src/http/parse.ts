@@ -14,10 +14,7 @@ export interface ParsedInput {
   readonly body: unknown;
 }
 
-/**
- * Validates the input against the row's schemas. Returns a refusal otherwise: `not_found` for an impossible name in the path, else
- * `invalid_request`.
- */
+/** Validates the input against the row's schemas. Refuses with `not_found` for an impossible name in the path, else `invalid_request`. */
 export function parseInput(row: Row, raw: RawInput): ParsedInput | Refused {
   const params = row.params.safeParse(raw.params);
   if (isImpossible(raw.params) || params.error?.issues.some((issue) => issue.path[0] === nameParameter(row)))

@@ -266,9 +266,7 @@ function addBodyReading(app: FastifyInstance): void {
   );
 }
 
-/**
- * Adds the rows whose body is a file. The body is streamed to the handler without limits of size or time, as long as data keeps arriving.
- */
+/** Adds the rows whose body is a file. The body is streamed to the handler without limits of size or time, as long as data keeps arriving. */
 function addUploads(app: FastifyInstance, options: PipelineOptions, silenceMs: number): void {
   void app.register(async (uploads) => {
     uploads.removeAllContentTypeParsers();

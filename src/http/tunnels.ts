@@ -22,10 +22,7 @@ export interface TunnelLimits {
 
 export const tunnelLimits: TunnelLimits = { heartbeatMs: 15_000, idleMs: 30 * 60_000 };
 
-/**
- * Adds WebSockets to the control port for rows with `upgrades`. An upgrade request passes the same pipeline as any other; a refusal is an
- * HTTP response.
- */
+/** Adds WebSockets to the control port for rows with `upgrades`. An upgrade passes the same pipeline; a refusal is an HTTP response. */
 export function addTunnels(server: Server, options: PipelineOptions, checks: HeadChecks, limits: TunnelLimits): void {
   const sockets = new WebSocketServer({
     noServer: true,

@@ -1,7 +1,4 @@
-/**
- * Serializes a JSON value so that equal values yield equal text: keys sorted by code units, no white space. Omits undefined fields and
- * writes dates as RFC 3339.
- */
+/** Serializes a JSON value so that equal values yield equal text: keys sorted, no white space, no undefined fields, dates as RFC 3339. */
 export function canonicalJson(value: unknown): string {
   if (value instanceof Date) return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map((each) => canonicalJson(each ?? null)).join(",")}]`;

@@ -2,10 +2,7 @@ import { copyFileSync, statSync, truncateSync } from "node:fs";
 
 const limitBytes = 4 * 1024 * 1024;
 
-/**
- * Truncates a log above 4 MiB after copying it to `<path>.1`. Only for logs opened in append mode, which can be truncated while their
- * writer is running.
- */
+/** Truncates a log above 4 MiB after copying it to `<path>.1`. Only for logs in append mode, whose writer may be running. */
 export function capLog(path: string): void {
   try {
     if (statSync(path).size <= limitBytes) return;

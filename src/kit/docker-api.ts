@@ -77,10 +77,7 @@ export class DockerRefused extends Error {
   }
 }
 
-/**
- * Awaits `work`, but resolves with undefined when the engine responds with one of these statuses, for example because an object to remove
- * is already gone.
- */
+/** Awaits `work`, but resolves with undefined when the engine responds with one of these statuses: what to remove is already gone. */
 export async function unlessStatus<T>(work: Promise<T>, ...statuses: readonly number[]): Promise<T | undefined> {
   try {
     return await work;

@@ -115,10 +115,7 @@ function inBackground(command: Command): Command {
 // An absolute path, because a child's environment may have no PATH.
 const nice = ["/usr/bin/nice", "/bin/nice"].find((path) => existsSync(path));
 
-/**
- * Runs a program to its end in the foreground, with this process's own streams; Ctrl-C goes to the program. `input` replaces its stdin.
- * Rejects when it cannot be started.
- */
+/** Runs a program in the foreground, with this process's streams and Ctrl-C. `input` replaces its stdin. Rejects if it cannot start. */
 export async function runAttached(
   command: Command,
   { input, ...options }: ExecOptions & { readonly input?: Readable },

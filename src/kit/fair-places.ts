@@ -13,10 +13,7 @@ export interface PlaceLimits {
 }
 
 export interface FairPlaces {
-  /**
-   * Waits for a slot and returns a function that releases it, or null when the owner already has too many waiting requests. Rejects with
-   * the signal's reason.
-   */
+  /** Waits for a slot and returns a function that releases it; null when the owner has too many waiting requests. */
   take(place: Place, signal: AbortSignal): Promise<(() => void) | null>;
 }
 
@@ -25,10 +22,7 @@ interface Waiting {
   readonly enter: (leave: () => void) => void;
 }
 
-/**
- * Creates a limited number of slots: one per key, and at most `perOwner` per owner. The owner with the fewest slots is served first, then
- * the order of the calls.
- */
+/** Creates a limited number of slots: one per key, at most `perOwner` per owner. The owner with the fewest is served first. */
 export function createFairPlaces(limits: PlaceLimits): FairPlaces {
   const taken = new Set<Place>();
   const waiting = new Set<Waiting>();

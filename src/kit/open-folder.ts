@@ -34,10 +34,7 @@ async function openOne(path: string): Promise<OpenFolder | undefined> {
   }
 }
 
-/**
- * Visits every regular file below an open folder without following links. `visit` gets a path that is valid during the visit, and the names
- * that lead to the file.
- */
+/** Visits every regular file below an open folder without following links, by a path that is valid during the visit, and its names. */
 export async function visitFiles(
   folder: OpenFolder,
   visit: (file: string, names: readonly string[]) => Promise<void>,

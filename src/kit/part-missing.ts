@@ -1,6 +1,4 @@
-/**
- * Thrown instead of creating anew what rows say exists. `part` is a path in the data folder. The message is for users and the operator.
- */
+/** Thrown instead of creating anew what rows say exists. `part` is a path in the data folder. The message is for users and the operator. */
 export class PartMissing extends Error {
   readonly summary: string;
   readonly hint: string;

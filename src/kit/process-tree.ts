@@ -52,9 +52,7 @@ export interface ShimPlace {
   readonly hasPidNamespace: boolean;
 }
 
-/**
- * Returns the application's own processes below a shim, without the programs of its sandbox. Empty while the sandbox is still being set up.
- */
+/** Returns the application's own processes below a shim, without the programs of its sandbox. Empty while the sandbox is still being set up. */
 export function applicationProcesses(tree: ProcessTree, shim: ShimPlace): readonly TreeProcess[] {
   const main = mainProcesses(tree, shim);
   return main.flatMap((process) => [process, ...tree.descendantsOf(process.pid)]);
@@ -103,10 +101,7 @@ const sandboxPrograms = [
   "socat",
 ];
 
-/**
- * Returns the main process. With a pid namespace it is the one whose innermost pid is 2 (bubblewrap itself is 1), without one the first
- * that is not part of the sandbox.
- */
+/** Returns the main process: in a pid namespace the one with innermost pid 2, else the first that is not part of the sandbox. */
 function mainProcesses(tree: ProcessTree, shim: ShimPlace): TreeProcess[] {
   const below = tree.descendantsOf(shim.pid);
   if (shim.hasPidNamespace)

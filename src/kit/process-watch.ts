@@ -62,10 +62,7 @@ const firstMs = 250;
 const longestMs = 30_000;
 const steadyAfterMs = 60_000;
 
-/**
- * Determines when a process that has stopped may be restarted: at once the first time, then after growing pauses, until it has run for a
- * minute.
- */
+/** Determines when a process that has stopped may be restarted: at once the first time, then after growing pauses, until it has run for a minute. */
 export class RestartPauses {
   readonly #now: () => number;
   #count = 0;

@@ -81,18 +81,12 @@ export function formatIdentity(identity: ProcessIdentity): string {
   return `${identity.boot_id}/${identity.pid}/${identity.start_time}`;
 }
 
-/**
- * Like `formatIdentity`, for a column that processes in several containers of one machine share: it adds the pid namespace, without which a
- * pid is ambiguous.
- */
+/** Like `formatIdentity`, for a column that containers of one machine share: adds the pid namespace, without which a pid is ambiguous. */
 export function formatOwner(identity: ProcessIdentity): string {
   return `${formatIdentity(identity)}/${pidNamespace()}`;
 }
 
-/**
- * Returns whether the word names a process of this boot that is gone. False for other machines, boots and containers, whose processes are
- * unknown here.
- */
+/** Returns whether the word names a process of this boot that is gone; false for other machines, boots and containers. */
 export function isKnownDead(word: string): boolean {
   const [boot, pid, start, namespace = pidNamespace()] = word.split("/");
   if (boot !== bootId() || pid === undefined || start === undefined || namespace !== pidNamespace()) return false;

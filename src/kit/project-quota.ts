@@ -40,10 +40,7 @@ export interface LimitedFolder {
   readonly kib: number;
 }
 
-/**
- * Builds the xfs_quota(8) commands that assign the folder and its content to the project `id` and set its limit. They do not use the
- * machine's own project files.
- */
+/** Returns the xfs_quota(8) commands that assign the folder to the project `id` and set its limit, without the machine's own files. */
 export function quotaCommands(xfsQuotaBin: string, { mountPoint, folder, id, kib }: LimitedFolder): readonly Command[] {
   const quota = (words: string): Command => ({
     file: xfsQuotaBin,

@@ -26,10 +26,7 @@ export function createAddressGuard(allowed: readonly string[]): (address: string
   return (address) => isAllowed(address) || !(isIP(address) === 0 || isPrivateAddress(address) || isOwn(address));
 }
 
-/**
- * Returns why requests to this URL would be refused, as far as its text tells: a name is looked up only when a request is sent. `allowed`
- * as in `createAddressGuard`.
- */
+/** Returns why requests to this URL would be refused, as far as its text tells: names are looked up by requests only. */
 export function privateUrlProblem(url: string, allowed: readonly string[] = []): string | undefined {
   const { hostname = "" } = URL.parse(url) ?? {};
   // Only URLs of HTTP have their host normalized, which knows every spelling of an address.

@@ -1,7 +1,4 @@
-/**
- * Calls `look` periodically, but never while an earlier call is running; the next call makes up for one that failed. Returns a function
- * that stops it. It does not keep the process alive.
- */
+/** Calls `look` periodically, never while an earlier call runs. Returns a function that stops it. Does not keep the process alive. */
 export function repeatEvery(periodMs: number, look: () => Promise<void>): () => void {
   let isLooking = false;
   const timer = setInterval(() => {

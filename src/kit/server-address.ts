@@ -1,7 +1,4 @@
-/**
- * Where a PostgreSQL server listens, as libpq defines it: `host` is a name, an address, or the absolute path of the folder that holds its
- * Unix socket.
- */
+/** Where a PostgreSQL server listens, as for libpq: `host` is a name, an address, or the absolute path of its Unix socket's folder. */
 export interface ServerAddress {
   readonly host: string;
   readonly port: number;

@@ -7,10 +7,7 @@ import { unixSocketOf, type ServerAddress } from "./server-address.ts";
 
 /** How connections to a PostgreSQL server are secured, with libpq's terms. */
 export interface ServerTls {
-  /**
-   * `require`: encrypted, without verifying the server; `verify-ca`: the server's certificate must come from these authorities;
-   * `verify-full`: and must match its name.
-   */
+  /** `require`: encrypted, not verified; `verify-ca`: the certificate must come from these authorities; `verify-full`: and match its name. */
   readonly mode: "require" | "verify-ca" | "verify-full";
   /** The certificate authorities (PEM); null: the public ones. */
   readonly ca: string | null;
@@ -36,9 +33,7 @@ const tlsRequest = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f]);
 const gssRequest = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x30]);
 const connectMs = 30_000;
 
-/**
- * Opens a connection to the server on which a session can start. Rejects when the server offers no TLS, or its certificate is not valid.
- */
+/** Opens a connection to the server on which a session can start. Rejects when the server offers no TLS, or its certificate is not valid. */
 export async function connectServer(address: ServerAddress, tls: ServerTls | null): Promise<Duplex> {
   const path = unixSocketOf(address);
   const socket = path === null ? connect({ ...address }) : connect(path);
@@ -64,10 +59,7 @@ async function requestTls(socket: Socket, signal: AbortSignal): Promise<Socket> 
   return socket;
 }
 
-/**
- * Relays a client's plain connection to a server connection whose TLS ends in this process; the path to the client needs no TLS. Resolves
- * when both sides have ended.
- */
+/** Relays a client's plain connection to a server connection whose TLS ends in this process. Resolves when both sides have ended. */
 export async function carryServer(client: Duplex, server: Duplex, signal?: AbortSignal): Promise<void> {
   const options = signal === undefined ? {} : { signal };
   // Either side may end first; that ends both directions.

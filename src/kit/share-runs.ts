@@ -1,7 +1,4 @@
-/**
- * Lets calls that arrive while `work` runs share one later run, so that each gets a result of work that began after the call, and at most
- * one run is under way.
- */
+/** Lets calls that arrive while `work` runs share one later run, so that each gets a result of work that began after the call. */
 export function shareRuns<T>(work: () => Promise<T>): () => Promise<T> {
   let running: Promise<T> | undefined;
   let next: Promise<T> | undefined;

@@ -2,10 +2,7 @@ import { existsSync, mkdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { readTextOrEmpty } from "./whole-file.ts";
 
-/**
- * Returns the control group for processes that outlive the control plane; undefined when this process does not run as the service, or that
- * unit is not running.
- */
+/** Returns the control group for processes that outlive the control plane; undefined outside the service. */
 export function tenantGroup(folder = ownGroup()?.folder): string | undefined {
   if (folder === undefined || basename(folder) !== unitNames.controlPlane) return undefined;
   const beside = join(dirname(folder), unitNames.tenants);
@@ -28,10 +25,7 @@ export function ownGroup(
   return groupIn(mounts, ([, , type]) => type === "cgroup2", /^0::(\/.*)$/m.exec(groups));
 }
 
-/**
- * Like `ownGroup`, for the hierarchy in which systemd keeps its services on machines with cgroup v1 (systemd's "legacy" and "hybrid"
- * set-ups).
- */
+/** Like `ownGroup`, for the hierarchy in which systemd keeps its services on machines with cgroup v1 (systemd's "legacy" and "hybrid" set-ups). */
 export function ownLegacyGroup(
   mounts = readTextOrEmpty("/proc/self/mounts"),
   groups = readTextOrEmpty("/proc/self/cgroup"),
@@ -53,10 +47,7 @@ function groupIn(
   return root === undefined || path === null ? undefined : { root, folder: join(root, path[1] ?? "") };
 }
 
-/**
- * Returns the file to which a process writes 0 before it executes a program that outlives the control plane; undefined when that is not
- * necessary.
- */
+/** Returns the file to which a process that outlives the control plane writes 0 before it executes; undefined when unnecessary. */
 export function companionsFile(): string | undefined {
   const tenants = tenantGroup() ?? tenantGroup(ownLegacyGroup()?.folder);
   if (tenants === undefined) return undefined;

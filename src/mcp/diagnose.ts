@@ -10,10 +10,7 @@ const tailCharacters = 8000;
 type Diagnosis = Answer<"diagnosis.get">;
 type Finding = Diagnosis["findings"][number];
 
-/**
- * Returns what is wrong with a project: first the verdict with the next call to make, then the platform's hint, the project's state and its
- * log.
- */
+/** Returns what is wrong with a project: first the verdict with the next call to make, then the platform's hint, the project's state and its log. */
 export async function diagnose(session: Session, slug: string): Promise<ToolAnswer> {
   const params = { slug };
   const { client, signal } = session;

@@ -11,10 +11,7 @@ export interface Argument {
   readonly schema: z.ZodType;
 }
 
-/**
- * Returns a tool's input schema, small enough for a model's context: types and choices, but no patterns and lengths, which the platform
- * itself checks and explains.
- */
+/** Returns a tool's input schema, small for a model's context: no patterns and lengths, which the platform checks and explains. */
 export function inputSchema(actions: ReadonlyMap<string, Row>): JsonSchema {
   const rows = [...actions.values()];
   const all = rows.map((row) => argumentsOf(row).map((each) => ({ ...each, name: shownName(each.name) })));

@@ -30,9 +30,7 @@ export function offeredTools(offer: Offer): readonly Tool[] {
   return [diagnoseTool, ...grouped, apiRoutesTool, apiCallTool(offer)];
 }
 
-/**
- * Returns the row of this name. Undefined if there is none or it is not offered: secrets and archives don't belong in a model's context.
- */
+/** Returns the row of this name. Undefined if there is none or it is not offered: secrets and archives don't belong in a model's context. */
 export function offeredRow(offer: Offer, name: string): Row | undefined {
   const row = rows.get(name);
   return row === undefined || row.secret !== null || row.upload || (offer.readOnly && changes(row)) ? undefined : row;

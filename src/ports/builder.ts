@@ -8,15 +8,9 @@ import type { ServerAddress } from "../kit/server-address.ts";
  * its caches. Building the same source twice may return the same image.
  */
 export interface Builder {
-  /**
-   * Runs a build. A fault in the source is an outcome; a fault of the machine is thrown. Returns soon after `signal` aborts or
-   * `limits.timeoutMs` has passed.
-   */
+  /** Runs a build. A fault of the source is an outcome; one of the machine is thrown. Returns soon after an abort or `limits.timeoutMs`. */
   build(request: BuildRequest): Promise<BuildOutcome>;
-  /**
-   * Returns what a build of the source would do, by the same rules as `build`; executes nothing of the source and stores nothing. Returns
-   * soon after `signal` aborts.
-   */
+  /** Returns what `build` would do with the source; executes and stores nothing. Returns soon after `signal` aborts. */
   plan(request: PlanRequest): Promise<PlanOutcome>;
   /** Lists the project's images on this machine; those that are runnable have everything that they need beside themselves. */
   images(projectId: string, only?: "runnable"): Promise<readonly string[]>;
@@ -25,17 +19,12 @@ export interface Builder {
    * is not on this machine. Doing it twice gives the same image.
    */
   adopt(image: ProjectImage, to: Pick<BuildRequest, "project_id" | "project_number">): Promise<string | null>;
-  /**
-   * Returns the disk usage of a project's images and caches in bytes, or null when measuring took too long. It reads every file, so call it
-   * rarely.
-   */
+  /** Returns the disk usage of a project's images and caches in bytes, null when that took too long. Reads every file: call it rarely. */
   diskBytes(projectId: string): Promise<number | null>;
   isShortOfSpace(): Promise<boolean>;
   /** Measures how much of the disk a running build uses, in bytes; null if it doesn't run or measuring took too long. */
   takenBytes(buildId: string): Promise<number | null>;
-  /**
-   * Logs in to a registry, from where builds do. `unknown`: it did not answer, or not as registries do. Absent where builds pull no images.
-   */
+  /** Logs in to a registry, from where builds do. `unknown`: it did not answer, or not as registries do. Absent where builds pull no images. */
   readonly tryLogin?: ((login: RegistryLogin) => Promise<"accepted" | "refused" | "unknown">) | undefined;
   clearCaches(projectId: string): Promise<void>;
 }
@@ -57,10 +46,7 @@ export interface BuildRequest {
   readonly secrets: readonly string[];
   /** Logins for private images, used by this build only. */
   readonly registries: readonly RegistryLogin[];
-  /**
-   * Servers that the commands may connect to, such as the project's database; `endpointFor` of the same family's runtime returns their
-   * addresses.
-   */
+  /** Servers that the commands may connect to, such as the project's database, by `endpointFor` of the family's runtime. */
   readonly reach: readonly ServerAddress[];
   readonly limits: BuildLimits;
   readonly signal: AbortSignal;
@@ -146,10 +132,7 @@ export interface Image {
   readonly image_ref: string;
   /** The detected kind of source, such as `node`, `python`, `go`, `static`, `procfile`. */
   readonly kind: string;
-  /**
-   * The command of the web process; for static files it starts the platform's own server, which is part of the image. Null when the image
-   * serves no requests.
-   */
+  /** The command of the web process; for static files of the platform's server in the image. Null when the image serves no requests. */
   readonly web_command: string | null;
   /** The commands of all other process types, such as `worker`. */
   readonly processes: Readonly<Record<string, string>>;

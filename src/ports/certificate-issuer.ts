@@ -1,9 +1,6 @@
 /** A certificate authority. A refusal by the authority is an outcome; only Berth's own faults are thrown. */
 export interface CertificateIssuer {
-  /**
-   * Orders one certificate with a new key. Returns `unreachable` after a few minutes without success. Not idempotent: each call places an
-   * order.
-   */
+  /** Orders one certificate with a new key. Returns `unreachable` after a few minutes without success. Not idempotent: each call places an order. */
   order(order: CertificateOrder, challenges: ChallengePublisher): Promise<OrderOutcome>;
   createAccountKey(): Promise<string>;
   /** Returns the renewal window that the authority suggests (RFC 9773), or null when it suggests none. The window may change. */

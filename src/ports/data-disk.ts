@@ -2,10 +2,7 @@
 export interface DataDisk {
   /** Returns the free space. Cheap enough to call before each piece of work. */
   observe(): Promise<DiskSpace>;
-  /**
-   * Frees the reserve when space is so short that the platform itself could stop working, and recreates it once there is plenty. Resolves
-   * with what it did.
-   */
+  /** Frees the reserve when the platform itself could stop working, recreates it once there is plenty. Resolves with what it did. */
   keepReserve(): Promise<"kept" | "freed" | "made" | "missing">;
   /** Throws the system error when no file can be written. */
   probeWrite(): Promise<void>;

@@ -1,7 +1,4 @@
-/**
- * Queries public DNS without a cache. Each call returns within the adapter's time limit. Server errors are outcomes; only Berth's own
- * faults are thrown.
- */
+/** Queries public DNS without a cache, within the adapter's time limit. Server errors are outcomes; Berth's own faults are thrown. */
 export interface Dns {
   /** Returns all IPv4 and IPv6 addresses, following aliases. */
   addresses(hostname: string): Promise<DnsAnswer>;

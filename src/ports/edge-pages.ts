@@ -75,10 +75,7 @@ export const pages = {
   },
 } as const satisfies Record<string, Page>;
 
-/**
- * Returns the headers and body of a page in the format that the client's `Accept` prefers. `notice` replaces the page's text. Never reveals
- * where an application runs.
- */
+/** Returns the headers and body of a page in the format that `Accept` prefers, with `notice` in place of its text. */
 export function renderPage(
   code: PageCode,
   accept: string,

@@ -5,9 +5,7 @@
 export interface Edge {
   /** Identifies the adapter in database rows and in the status. */
   readonly kind: "haproxy";
-  /**
-   * Starts the edge if necessary and serves `routes`; resolves when new requests follow them. A table older than the last one is ignored.
-   */
+  /** Starts the edge if necessary and serves `routes`; resolves when new requests follow them. A table older than the last one is ignored. */
   apply(routes: RouteTable): Promise<void>;
   /**
    * Replaces all certificates; resolves when new TLS connections use them. Open connections continue. A table older than the last one is
@@ -32,10 +30,7 @@ export interface Edge {
    * second, a random part is reported. Requests that end while nothing listens may be lost. The last `note` counts.
    */
   reportRequests(note: (requests: readonly EdgeRequest[]) => void): Promise<void>;
-  /**
-   * Returns where the platform sends its own requests to an application's page, which are not counted as traffic. Null while the edge is
-   * not running.
-   */
+  /** Returns where the platform requests applications' pages without being counted as traffic. Null while the edge is not running. */
   entrance(): Promise<EdgeEntrance | null>;
   /** Returns whether the edge responds, where it listens, and which versions of routes and certificates it serves. */
   observe(): Promise<EdgeStatus>;
@@ -102,10 +97,7 @@ export interface CertificateTable {
   readonly certificates: readonly EdgeCertificate[];
 }
 
-/**
- * A connection gets the certificate that lists its server name exactly, else the wildcard one level above. Without either, the handshake
- * fails.
- */
+/** A connection gets the certificate that lists its server name exactly, else the wildcard one level above. Without either, the handshake fails. */
 export interface EdgeCertificate {
   /** Lower case; `*.apps.example` covers one label. No name appears in two certificates of a table. */
   readonly names: readonly string[];
@@ -136,10 +128,7 @@ export interface EdgeUsage {
   /** Bytes of requests with their heads, and of tunnels. */
   readonly bytes_in: number;
   readonly bytes_out: number;
-  /**
-   * Time from a request's head to its response's head, as cumulative counts per upper bound in `latencyBucketsMs`. The last bucket counts
-   * all requests.
-   */
+  /** Time from a request's head to its response's head, as cumulative counts per bound in `latencyBucketsMs`; the last counts all. */
   readonly latency_buckets: readonly number[];
   /** Estimated from the buckets. */
   readonly latency_sum_ms: number;

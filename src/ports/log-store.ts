@@ -4,9 +4,7 @@ import type { InstanceKey } from "./runtime.ts";
 export interface LogStore {
   /** Appends lines, given without line feeds, to a build's log. Past the size limit the rest is dropped and the cut is marked once. */
   appendBuild(buildId: string, lines: readonly string[]): Promise<void>;
-  /**
-   * Reads a build's log from a byte offset: whole lines with their line feeds, at most `maxBytes`. A single longer line is returned alone.
-   */
+  /** Reads a build's log from a byte offset: whole lines with their line feeds, at most `maxBytes`. A single longer line is returned alone. */
   readBuild(
     buildId: string,
     offset: number,
@@ -21,10 +19,7 @@ export interface LogStore {
    * none. A cursor into lines that rotation has deleted stands for the oldest kept line. A page holds at most 2 MiB, but at least one line.
    */
   readRuntime(projectId: string, query: RuntimeQuery): Promise<RuntimePage>;
-  /**
-   * Calls `visit` with the lines that a query chooses, newest first as they were appended, until it returns false. Holds none of them in
-   * memory.
-   */
+  /** Calls `visit` with the lines that a query chooses, newest first as they were appended, until it returns false. Holds none of them in memory. */
   visitRuntime(projectId: string, query: RuntimeChoice, visit: (line: RuntimeLine) => boolean): Promise<void>;
   /**
    * Returns where ingestion of an instance's output stopped (null at first), so that a restart neither repeats nor loses lines. For each

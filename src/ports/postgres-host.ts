@@ -18,10 +18,7 @@ export interface PostgresHost {
   observe(spec: DatabaseSpec): Promise<DatabaseObservation>;
   /** Returns whether the instance's server process exists. Very cheap: it opens no connection. */
   hasProcess(id: string): boolean;
-  /**
-   * Returns whether the instance's server runs a program or library that an update has replaced by one that can take its data over: `stop`
-   * and `ensure` change to it.
-   */
+  /** Returns whether the server runs a program or library that an update has replaced: `stop` and `ensure` change to the new one. */
   isReplaced(id: string): Promise<boolean>;
   /** Returns how connections to the instance's server are secured; null if they need not be. Holds no secret. */
   tlsOf(id: string): ServerTls | null;
@@ -33,10 +30,7 @@ export interface PostgresHost {
   destroy(id: string): Promise<void>;
   /** Lists the ids of all instances that have data on this machine. */
   list(): Promise<readonly string[]>;
-  /**
-   * Creates an additional, empty database in the instance (for restore or verification), owned by the platform and usable by the role.
-   * Idempotent.
-   */
+  /** Creates an additional, empty database for a restore or verification, owned by the platform, usable by the role. Idempotent. */
   createDatabase(spec: DatabaseSpec, name: string): Promise<void>;
   /**
    * Makes one of the project's databases read-only for sessions that don't ask for more, and ends the sessions that it has; or lets them
@@ -45,10 +39,7 @@ export interface PostgresHost {
   setWritable(spec: DatabaseSpec, name: string, isWritable: boolean): Promise<void>;
   /** Terminates the database's connections and drops it. Idempotent. */
   dropDatabase(spec: DatabaseSpec, name: string): Promise<void>;
-  /**
-   * Terminates one session of the project's role by its process id, whatever it is running. Leaves sessions of other roles alone.
-   * Idempotent.
-   */
+  /** Terminates one session of the project's role by its process id, whatever it is running. Leaves sessions of other roles alone. Idempotent. */
   endSession(spec: DatabaseSpec, processId: number): Promise<void>;
   /**
    * Limits the memory of one session by its process id: a statement that needs more fails with `out_of_memory`, or its session ends, never
@@ -138,10 +129,7 @@ export interface TableCount {
 
 /** Why a dump, a restore or a count failed. The message is a sentence for the project's owner. */
 export class DatabaseWorkFailed extends Error {
-  /**
-   * `full`: no disk space · `away`: the server is not running · `refused`: the database itself reported an error · `missing`: the program
-   * for it is not installed.
-   */
+  /** `full`: no disk space · `away`: the server is not running · `refused`: the database's own error · `missing`: no program for it. */
   readonly reason: "full" | "away" | "refused" | "missing";
   constructor(reason: DatabaseWorkFailed["reason"], message: string, cause?: unknown) {
     super(message, { cause });

@@ -22,10 +22,7 @@ export interface Repositories {
   checkRefs(projectId: string, refs: readonly RefChange[], quarantine: Quarantine | null): Promise<string | null>;
   /** Counts the commits that only one of two commits contains; null if one of them is missing. */
   countCommits(projectId: string, between: CommitChange): Promise<CommitCounts | null>;
-  /**
-   * Moves the commit and all objects it needs out of the quarantine, under a hidden ref named after `buildId`, so that it can be built and
-   * is still found after a crash. Idempotent.
-   */
+  /** Moves the commit with its objects out of the quarantine, under a hidden ref named after `buildId`, for builds. Idempotent. */
   pin(projectId: string, buildId: string, commit: string, quarantine: Quarantine | null): Promise<void>;
   /** Deletes the hidden ref of a pinned commit. Idempotent. */
   unpin(projectId: string, buildId: string): Promise<void>;
@@ -60,10 +57,7 @@ export interface Repositories {
   compare(projectId: string, change: ComparedCommits, limits: ComparisonLimits): Promise<Comparison | null>;
   /** Streams the tree of a commit, or of one of its folders, as a tar archive. An error destroys the stream. */
   archive(projectId: string, commit: string, part?: PartOfCommit): Readable;
-  /**
-   * Streams all refs, or only a pinned commit, with all objects that they need, as of one moment; null when there are none. An error destroys
-   * the stream.
-   */
+  /** Streams all refs, or only a pinned commit, with all their objects, as of one moment; null when there are none. */
   pack(projectId: string, part?: PinnedPart): Promise<Readable | null>;
   /** Sets all refs of such a stream. */
   unpack(projectId: string, bundle: Readable): Promise<void>;
@@ -71,10 +65,7 @@ export interface Repositories {
   resolve(projectId: string, ref: string): Promise<string | null>;
   /** Moves a branch if it still points to `from` (null: does not exist); returns false when it does not. */
   moveRef(projectId: string, ref: string, from: string | null, to: string): Promise<boolean>;
-  /**
-   * Removes a ref whose value was lost in a power failure, which git could not update any more; an older value may reappear. Returns
-   * whether the ref was damaged.
-   */
+  /** Removes a ref whose value a power failure lost; an older value may reappear. Returns whether it was damaged. */
   repairRef(projectId: string, ref: string): Promise<boolean>;
   /** Sets the branch (full ref name) that a clone checks out. Idempotent. The branch need not exist yet. */
   setHead(projectId: string, ref: string): Promise<void>;

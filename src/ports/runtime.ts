@@ -44,45 +44,24 @@ export interface Runtime {
   discardOutput(instance: InstanceKey, cursor: string): Promise<void>;
   /** Returns the address at which an application reaches a server of its `reach`. `runtime` as in `Workload`. */
   endpointFor(server: ServerAddress, runtime?: string): ServerAddress;
-  /**
-   * Calls back as soon as an instance is known to have exited or appeared. Only a hint: `observe` is authoritative. Returns a function that
-   * unsubscribes.
-   */
+  /** Calls back as soon as an instance may have exited or appeared: a hint, `observe` is authoritative. Returns the end of it. */
   onChange(listener: (workloadId: string) => void): () => void;
-  /**
-   * Deletes a project's image from the runtime; an image of another project with the same content stays. Idempotent. Throws while an
-   * instance uses the image.
-   */
+  /** Deletes a project's image; another project's with the same content stays. Idempotent. Throws while an instance uses it. */
   removeImage(image: ProjectImage): Promise<void>;
-  /**
-   * Returns the TCP ports on which a workload's living instances listen, to explain why one is unreachable. Empty when they can't be
-   * determined.
-   */
+  /** Returns the TCP ports on which a workload's living instances listen, to explain why one is unreachable. Empty when they can't be determined. */
   listening(workloadId: string): Promise<readonly ListeningPort[]>;
-  /**
-   * Runs the image's own health check (a Dockerfile's `HEALTHCHECK`) once, inside the instance and as the application's user. Resolves with
-   * `none` when the image has no check.
-   */
+  /** Runs the image's own `HEALTHCHECK` once, inside the instance as the application's user. `none`: the image has no check. */
   checkHealth(instance: InstanceKey): Promise<OwnCheck>;
   /** Returns CPU time, memory and process counts of living instances. */
   measure(workloadId: string): Promise<readonly InstanceUsage[]>;
-  /**
-   * Returns the disk usage of a project's storage folder in bytes, counting at least one block per file, or null when that took too long.
-   * It reads the whole folder, so call it rarely.
-   */
+  /** Returns the disk usage of a storage folder in bytes, null when that took too long. Reads all of it: call it rarely. */
   storageBytes(project: StorageOwner): Promise<number | null>;
   hasStorage(project: StorageOwner): Promise<boolean>;
-  /**
-   * Makes the file system enforce a limit of `bytes` on a project's storage folder. Resolves with the folder's usage, or null when the file
-   * system has no such quotas. Idempotent.
-   */
+  /** Limits a storage folder by the file system. Resolves with its usage, null without such quotas. Idempotent. */
   limitStorage(project: StorageOwner, bytes: number): Promise<number | null>;
   /** Returns how many bytes of disk a project's running replicas use for changes to their own file systems. */
   changedBytes(projectId: string): Promise<number>;
-  /**
-   * Streams a project's storage folder as a tar archive; null when there is none. The stream fails with `FilesRefused` when some of them
-   * cannot be read.
-   */
+  /** Streams a storage folder as a tar archive; null without one. Fails with `FilesRefused` when some cannot be read. */
   readStorage(project: StorageOwner, signal: AbortSignal): Promise<Readable | null>;
   /**
    * Unpacks such an archive into `.restored/<name>` of the storage folder, or without a name into the folder itself, which it creates, as
@@ -110,20 +89,14 @@ export interface Workload {
   readonly image_ref: string;
   /** On a machine with several runtimes: the one that the image is for. Defaults to the first. */
   readonly runtime?: string;
-  /**
-   * The port inside the sandbox that the application should listen on (its `PORT`). When null, the application gets no `PORT` and has no
-   * address.
-   */
+  /** The port inside the sandbox to listen on (`PORT`). Null: the application gets no `PORT` and has no address. */
   readonly port: number | null;
   /** The whole environment except `PORT` and `HOST`, which the runtime sets. May hold secrets. */
   readonly env: Readonly<Record<string, string>>;
   readonly limits: WorkloadLimits;
   /** Servers that the application can reach, in every network mode, at the addresses that `endpointFor` returns. */
   readonly reach: readonly ServerAddress[];
-  /**
-   * Whether instances started from now on may write to the project's storage folder. `none`: they get no storage, so they can run on any
-   * machine.
-   */
+  /** Whether instances may write to the storage folder. `none`: they get none, so they can run on any machine. */
   readonly storage_access: "open" | "read_only" | "none";
   /** Rows say that the storage folder holds files: a start throws `PartMissing` instead of creating it. */
   readonly has_stored_files?: boolean;

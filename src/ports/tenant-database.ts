@@ -13,10 +13,7 @@ export interface TenantDatabase {
   listTables(login: TenantLogin, query: TablesQuery): Promise<Looked<TablesPage>>;
   /** Returns a page of rows. The order is the same in every call if the table has a key or is sorted. */
   readRows(login: TenantLogin, table: TableName, query: RowsQuery): Promise<Looked<RowsPage>>;
-  /**
-   * Runs one read-only statement, in a read-only transaction that is never committed. The login should be one that can't write anyway
-   * (`readerLogin`).
-   */
+  /** Runs one read-only statement, in a transaction that is never committed. The login should be unable to write anyway. */
   query(login: TenantLogin, statement: string): Promise<Looked<QueryResult>>;
   /** Lists up to 100 connections to the database that `login` names, without the call's own. */
   listConnections(login: TenantLogin): Promise<Looked<Connections>>;
@@ -162,9 +159,7 @@ export interface QueryResult {
 
 export type Looked<T> = { readonly outcome: "done"; readonly found: T } | Unable;
 
-/**
- * Why there is no result. Texts are for users and contain no values, no SQL and, except for names, no text that the database's owner wrote.
- */
+/** Why there is no result. Texts are for users and contain no values, no SQL and, except for names, no text that the database's owner wrote. */
 export type Unable =
   | { readonly outcome: "missing" }
   /** `field` is the invalid part of the request: `sort`, `values.age`, `key`. */

@@ -100,10 +100,7 @@ function inLargePieces(command: Command): Command {
 
 const keptErrorBytes = 64 * 1024;
 
-/**
- * Resolves when a client program exits, and kills it when the signal aborts. Never rejects: the exit code is null for a program that could
- * not start.
- */
+/** Resolves when a client program exits, and kills it when the signal aborts. Never rejects: null stands for one that could not start. */
 export function endOf(
   child: ReturnType<typeof start>,
   signal: AbortSignal,
@@ -139,10 +136,7 @@ export function halt(child: ReturnType<typeof start>): void {
   for (const pipe of [child.stdin, child.stdout, child.stderr]) (pipe as Readable | Writable | null)?.destroy();
 }
 
-/**
- * Yields a program's output, but ends only once `check` has resolved. Takes the output over at once: what nobody reads yet when the program
- * exits, Node.js throws away.
- */
+/** Yields a program's output, but ends only once `check` has resolved. Reads at once: Node.js drops what is unread when it exits. */
 export function checkedContent(output: Readable, check: () => Promise<void>): AsyncGenerator<Buffer> {
   const kept = new PassThrough();
   // An error reaches the reader of `kept`.

@@ -130,9 +130,7 @@ interface Dumping {
   readonly ended: Promise<unknown>;
 }
 
-/**
- * Starts pg_dump and the compressor. pg_dump writes straight into the compressor's input, so the data does not pass through this process.
- */
+/** Starts pg_dump and the compressor. pg_dump writes straight into the compressor's input, so the data does not pass through this process. */
 function startBoth(
   { command, env, compressor }: { command: Command; env: Record<string, string>; compressor: Command | null },
   signal: AbortSignal,

@@ -232,10 +232,7 @@ async function endSession(client: Client, role: string, processId: number): Prom
 // A session that is logging in has read its settings but is not in the list of sessions yet.
 const loginMs = 500;
 
-/**
- * Lets sessions write to the database again, or makes those that start from now on read-only and ends the others: what they have not
- * committed is rolled back.
- */
+/** Lets sessions write to the database again, or ends them, rolled back, and makes those that start from now on read-only. */
 async function setWritable(client: Client, database: string, isWritable: boolean): Promise<void> {
   const change = isWritable ? "RESET default_transaction_read_only" : "SET default_transaction_read_only = on";
   await client.query(`ALTER DATABASE ${name(database)} ${change}`);

@@ -88,10 +88,7 @@ async function endSessions(client: Client, roleName: string): Promise<void> {
   ]);
 }
 
-/**
- * Revokes public access to the server's maintenance databases. The lock serialises this change to what all projects share: of two
- * concurrent ones, PostgreSQL lets one fail.
- */
+/** Revokes public access to the server's maintenance databases. The lock serialises it: PostgreSQL lets one of two at once fail. */
 async function closeServersDatabases(client: Client): Promise<void> {
   const { rowCount } = await client.query(
     `SELECT FROM pg_database WHERE datname IN ('postgres', 'template1') AND has_database_privilege('public', oid, 'CONNECT, TEMP')`,

@@ -14,10 +14,7 @@ export const statementSettings = {
   "pg_stat_statements.track_utility": "off",
 };
 
-/**
- * Reads what the server counted, in a database that no project can enter. `mayCreate`: the server is the project's alone, so the extension
- * may be created there.
- */
+/** Reads what the server counted, in a database no project can enter. `mayCreate`: the server is the project's alone. */
 export async function readStatements(
   client: Client,
   spec: DatabaseSpec,

@@ -19,10 +19,7 @@ const tailLines = 30;
 
 export type LogPlace = Pick<Platform, "log"> & { readonly ports: Pick<Platform["ports"], "logStore"> };
 
-/**
- * Creates a build log. If `buildId` is null, the log has no reader (a rollback has no build of its own) and lines are kept only for the
- * tail.
- */
+/** Creates a build log. If `buildId` is null, the log has no reader (a rollback has no build of its own) and lines are kept only for the tail. */
 export function createBuildLog(
   { ports, log }: LogPlace,
   buildId: string | null,
@@ -71,10 +68,7 @@ export function createBuildLog(
   };
 }
 
-/**
- * Returns the text as a terminal would finally show it, without control characters: a release command must not be able to control the
- * pusher's terminal.
- */
+/** Returns the text as a terminal would finally show it: a release command must not control the pusher's terminal. */
 function shown(text: string): string {
   const [indent = ""] = /^ */.exec(text) ?? [];
   const rewritten =

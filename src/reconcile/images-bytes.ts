@@ -1,9 +1,6 @@
 import type { Platform } from "./platform.ts";
 
-/**
- * Returns how much disk a project's repository, images and build caches use, in bytes: one limit applies to all of them together. Null when
- * measuring took too long.
- */
+/** Returns the bytes of a project's repository, images and build caches: one limit applies to all. Null when it took too long. */
 export async function sourceAndImagesBytes(
   { builder, repositories }: Pick<Platform["ports"], "builder" | "repositories">,
   projectId: string,

@@ -17,10 +17,7 @@ export interface Shown {
 export interface Confinement {
   /** Whether confined commands have only a loopback of their own and no other network. */
   readonly hasOwnNetwork: boolean;
-  /**
-   * Wraps a command to run in namespaces of its own, without a network. It keeps its descriptors and environment, and dies with its parent
-   * unless detached.
-   */
+  /** Runs a command in namespaces of its own, without a network. Keeps descriptors and environment; dies with its parent unless detached. */
   confine(command: Command, shown: Shown, cwd: string): Command;
   /** Changes the owner of a folder and everything in it to the user that confined commands run as. Idempotent. */
   own(dir: string): Promise<void>;

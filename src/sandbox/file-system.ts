@@ -18,10 +18,7 @@ export interface FileSystemPlan {
   readonly homeBytes: number;
 }
 
-/**
- * Returns the bubblewrap options that build a sandbox's file system: the system's programs, a generated /etc, private tmpfs mounts, and the
- * binds.
- */
+/** Returns the bubblewrap options of a sandbox's files: the system's programs, a generated /etc, private tmpfs, and the binds. */
 export function fileSystemArguments(plan: FileSystemPlan): string[] {
   return [
     ...systemFolders(),

@@ -23,10 +23,7 @@ export function groupPlaces(root: string, own = ownGroup(), isRoot = process.get
   return isWritable(folder) ? [...beside, { folder, vacate: () => vacate(folder) }] : beside;
 }
 
-/**
- * Moves this process, its ancestors and its descendants into the leaf. Throws if the group holds other processes: then it is not Berth's to
- * divide.
- */
+/** Moves this process, its ancestors and descendants into the leaf. Throws if others are in the group: then it is not Berth's. */
 function vacate(folder: string): void {
   const members = readFileSync(join(folder, "cgroup.procs"), "utf8").split("\n").filter(Boolean).map(Number);
   const line = ancestors(process.pid);

@@ -3,10 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from "node:path";
 import { readTextOrEmpty } from "../kit/whole-file.ts";
 
-/**
- * Leases numbers (ports, subnets) to sandboxes. Each lease is a folder, so two processes never get the same number and leases survive a
- * restart.
- */
+/** Leases numbers (ports, subnets) to sandboxes. Each lease is a folder, so two processes never get the same number and leases survive a restart. */
 export interface Leases {
   /** Returns the number that `owner` holds, else leases a free one for which `isFree` resolves to true. Throws if none is left. */
   claim(owner: string, isFree: (number: number) => Promise<boolean>): Promise<number>;

@@ -6,10 +6,7 @@ import { folderBytes } from "../kit/folder-bytes.ts";
 import type { SandboxApp } from "./spec.ts";
 
 export interface PrivateLayers {
-  /**
-   * Image of a file system with an overlay's two empty folders; a copy of it stores one sandbox's changes. The file is missing if it could
-   * not be created.
-   */
+  /** Image of a file system with an overlay's two empty folders, copied for one sandbox's changes. Missing if it was not created. */
   readonly template: string;
   /** Without namespaces: copies the folder for one sandbox. */
   copy(id: string, app: SandboxApp, owner: number): Promise<SandboxApp>;

@@ -24,10 +24,7 @@ export interface NetworkFindings {
 const firstPort = 20_000;
 const portCount = 10_000;
 
-/**
- * Finds the strongest network that the options allow and that works on this machine: veth for root, pasta for other users, else the host's
- * own.
- */
+/** Finds the strongest network that the options allow and that works on this machine: veth for root, pasta for other users, else the host's own. */
 export async function probeNetwork(options: SandboxOptions, resolvers: Resolvers): Promise<NetworkFindings> {
   const folder = join(options.stateDir, "network");
   mkdirSync(folder, { recursive: true, mode: 0o700 });

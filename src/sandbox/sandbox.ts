@@ -190,10 +190,7 @@ function composeIn(context: Context, given: SandboxSpec, network: OpenedNetwork)
   return { command, fds: [...fds] };
 }
 
-/**
- * Whether the per-user process limit counts only the sandbox: the kernel counts per user namespace, and outside one the user's other
- * processes count too.
- */
+/** Whether the per-user process limit counts only the sandbox: outside a user namespace the user's other processes count too. */
 const countsApart = (containment: Containment): boolean => containment.level !== "bare";
 const isRoot = (): boolean => process.geteuid?.() === 0;
 const ownUid = (): number => process.geteuid?.() ?? 0;

@@ -3,18 +3,12 @@ import type { Command, ExecOptions, ExecResult, RunOptions } from "../kit/exec.t
 
 /** What runs in a sandbox and what it may see. The sandbox gets nothing that is not named here. */
 export interface SandboxSpec {
-  /**
-   * Names the sandbox's control group and network. Unique among running sandboxes, `[a-z0-9_-]`; the part before the first `-` is its
-   * family, see `sweep`.
-   */
+  /** Names the sandbox's control group and network: unique, `[a-z0-9_-]`; the part before the first `-` is its family. */
   readonly id: string;
   /** The user it runs as if Berth is root (`uidBase + project_number`); otherwise it runs as Berth's own user. */
   readonly uid: number;
   readonly argv: readonly string[];
-  /**
-   * The complete environment, except for defaults that the sandbox adds when they are missing: PATH, HOME, LANG, the CA variables. May hold
-   * secrets.
-   */
+  /** The environment, except for PATH, HOME, LANG and CA variables, which are added when missing. May hold secrets. */
   readonly env: Readonly<Record<string, string>>;
   /** Mounted at /app. */
   readonly app: SandboxApp | null;
@@ -48,10 +42,7 @@ export interface SandboxApp {
 
 export interface SandboxBind {
   readonly source: string;
-  /**
-   * An absolute path; its parents are created. A target below another bind must exist there, and no link may lie on the way to one below a
-   * writable bind.
-   */
+  /** An absolute path, whose parents are created; below another bind it must exist, and below a writable one without links. */
   readonly target: string;
   readonly writable: boolean;
 }
@@ -115,10 +106,7 @@ export interface Sandbox {
   kill(id: string, sparedPid?: number): void;
   /** Kills what is left of an ended sandbox and frees its control group and network. Idempotent. */
   remove(id: string): Promise<void>;
-  /**
-   * Removes the sandboxes of a family (`run`, `build` …) that a crash left behind, except those in `keep`. Returns those that could not be
-   * removed.
-   */
+  /** Removes the sandboxes of a family (`run`, `build` …) that a crash left, except `keep`. Returns those that could not be removed. */
   sweep(family: string, keep: readonly string[]): Promise<readonly string[]>;
   /** Removes the rules, routes and groups that all sandboxes share. Call it when no sandbox runs. */
   dismantle(): Promise<void>;

@@ -2,9 +2,7 @@ import { randomBytes } from "node:crypto";
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-/**
- * What stores the changes to the first source of a stage: a copy of a template on disk, or memory; null: that source is mounted as it is.
- */
+/** What stores the changes to the first source of a stage: a copy of a template on disk, or memory; null: that source is mounted as it is. */
 export type StageLayer = { readonly template: string } | { readonly memoryBytes: number } | null;
 
 /** The staging place, in its own mount namespace, where stage.sh mounts a sandbox's sources. */

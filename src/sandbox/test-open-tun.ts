@@ -15,9 +15,7 @@ export const pastaLacks = ((): string | false => {
   return missing === undefined ? false : `${missing} is not installed`;
 })();
 
-/**
- * Wraps a command of a test that root runs, so that it runs as an ordinary user on a machine where pasta works. The process keeps its pid.
- */
+/** Wraps a command of a test that root runs, so that it runs as an ordinary user on a machine where pasta works. The process keeps its pid. */
 export function asUserWithTun(uid: number, command: Command): Command {
   const id = String(uid);
   const becomeUser = ["setpriv", "--reuid", id, "--regid", id, "--clear-groups", "--"];

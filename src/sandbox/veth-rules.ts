@@ -107,10 +107,7 @@ function openings(
   return { names, admit, edge, opened };
 }
 
-/**
- * Returns the limits for this machine. All sandboxes share the kernel's connection tracking table; once it is full, the machine refuses
- * every new connection.
- */
+/** Returns this machine's limits. All sandboxes share the kernel's connection table; once full, it refuses every connection. */
 export function usualConnectionLimits(): ConnectionLimits {
   const size = readTableSize();
   return { connections: Math.min(16_384, Math.max(1024, Math.floor(size / 16))), newPerSecond: 500 };

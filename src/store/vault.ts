@@ -2,10 +2,7 @@ import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { statSync } from "node:fs";
 import { createKeyring, readKeyring, type Keyring } from "./keyring.ts";
 
-/**
- * Seals secrets for the database with a key that is never stored in it. A value sealed for one project and name can't be opened for
- * another.
- */
+/** Seals secrets for the database with a key that is never stored in it. A value sealed for one project and name can't be opened for another. */
 export interface Vault {
   seal(projectId: string, name: string, text: string): Buffer;
   /** Throws `VaultRefused` when the value was sealed under another key, project or name, or was modified. */

@@ -1,7 +1,4 @@
-/**
- * What the checks let pass, each with its reason. These lists may only shrink: an entry that is no longer needed is
- * reported by the check it belongs to.
- */
+/** What the checks let pass, with reasons. The lists may only shrink: the checks report entries that are no longer needed. */
 export const exceptions = {
   /** `file` or `file#name`: names that the rules would refuse. */
   names: {

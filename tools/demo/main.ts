@@ -7,10 +7,7 @@ import { startPebble, withoutPebble } from "../../test/support/pebble.ts";
 
 const zone = "shop.test";
 
-/**
- * npm run demo:https: starts a platform on this machine that orders certificates from a test authority for the names of a zone. Ctrl-C ends
- * it.
- */
+/** npm run demo:https: starts a platform on this machine that orders certificates from a test authority for the names of a zone. Ctrl-C ends it. */
 async function main(): Promise<void> {
   if (withoutPebble !== false) throw new Error("pebble is not installed: apt-get install pebble");
   const given = process.env;

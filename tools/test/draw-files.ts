@@ -1,10 +1,7 @@
 import { processorSecondsOf } from "./measured-files.ts";
 import type { TestFile } from "./test-files.ts";
 
-/**
- * The CPU seconds of the files that a usual run draws. Together with the files that every run contains, they keep two cores busy for five
- * minutes (docs/testing.md).
- */
+/** The CPU seconds of the files that a usual run draws: with those of every run, five minutes of two cores (docs/testing.md). */
 const drawnSeconds = 60;
 
 export interface Drawn {

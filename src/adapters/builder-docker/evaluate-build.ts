@@ -123,9 +123,7 @@ const tools: readonly (readonly [RegExp, Tool])[] = [
   [/\bgo (?:build|mod|install|get)\b/, "go"],
 ];
 
-/**
- * Describes a Dockerfile's own command as a step of the package manager that it calls, so that its output is classified like that step's.
- */
+/** Describes a Dockerfile's own command as a step of the package manager that it calls, so that its output is classified like that step's. */
 function likeStep(instruction: string): Step {
   const tool = tools.find(([pattern]) => pattern.test(instruction))?.[1] ?? "script";
   const args = [instruction.replace(/^RUN /, "")] as const;

@@ -123,10 +123,7 @@ function generate(planned: Planned, { start }: DecidedStart): Generated {
 const installInputs =
   /^(?:package\.json|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|yarn\.lock|bun\.lockb?|\.npmrc|\.yarnrc|\.yarnrc\.yml|requirements[^/]*\.txt)$/;
 
-/**
- * Returns the files that determine what is installed, so that a change to other files reuses the install. Empty if the install depends on
- * more.
- */
+/** Returns the files that determine what is installed, so that a change to other files reuses the install. Empty if the install depends on more. */
 function installFiles({ kind, install }: BuildPlan, tree: SourceTree): string[] {
   // Deno installs what the modules of the source import.
   if (kind === "deno") return [];

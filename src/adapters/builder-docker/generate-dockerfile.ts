@@ -41,9 +41,7 @@ export interface Generating {
   readonly certificates: boolean;
 }
 
-/**
- * Generates a Dockerfile that does what the plan says. The build context holds the application in `app/` and the site's server beside it.
- */
+/** Generates a Dockerfile that does what the plan says. The build context holds the application in `app/` and the site's server beside it. */
 export function generateDockerfile(generating: Generating): Generated {
   const { plan, parents, installFiles, start, isWhole, member } = generating;
   const steps: Step[] = [];

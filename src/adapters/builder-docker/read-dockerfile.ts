@@ -3,10 +3,7 @@ import { heredocsOf, writeOutHeredocs, type ContextFile, type Heredoc, type Here
 
 /** What the builder must know about a project's Dockerfile before the build. */
 export interface Dockerfile {
-  /**
-   * The text to build: the source without lines that name a frontend, and with instructions rewritten that the engine's frontend cannot
-   * read.
-   */
+  /** The text to build: the source without lines that name a frontend, and with instructions rewritten that the engine's frontend cannot read. */
   readonly text: string;
   /** Names declared by `ARG`. */
   readonly args: readonly string[];

@@ -39,10 +39,7 @@ async function answersSoon(host: string): Promise<boolean> {
 /** A registry whose name resolves to a private network. */
 export type RefusedLogin = Pick<RegistryLogin, "host">;
 
-/**
- * Splits logins into admitted and refused: a password must not go into a private network, whatever a name resolves to now, unless the
- * operator allows that registry.
- */
+/** Splits logins into admitted and refused: no password goes into a private network, unless the operator allows that registry. */
 export async function admitLogins(logins: readonly RegistryLogin[], allowed: readonly string[]) {
   const admitted: RegistryLogin[] = [];
   const refused: RefusedLogin[] = [];

@@ -16,9 +16,7 @@ export interface SentEntry {
 const packets = { request: 1n, data: 2, end: 3 } as const;
 const chunkBytes = 256 * 1024;
 
-/**
- * Answers a `DiffCopy` call of BuildKit: sends the entries, then the content of each file that it asks for by its place among them.
- */
+/** Answers a `DiffCopy` call of BuildKit: sends the entries, then the content of each file that it asks for by its place among them. */
 export async function sendFiles(stream: ServerHttp2Stream, entries: AsyncIterable<SentEntry> | Iterable<SentEntry>) {
   stream.respond({ ":status": 200, "content-type": "application/grpc" }, { waitForTrailers: true });
   stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));

@@ -23,10 +23,7 @@ export interface ProcessBuilderOptions {
   readonly languages: MachineLanguages;
   /** A project's builds run as this plus its `project_number`, like the runtime's sandboxes of the project. */
   readonly uidBase: number;
-  /**
-   * Package manager settings for every build: registries, proxies, certificates (`npm_config_registry`, `PIP_INDEX_URL`, `GOPROXY` …). Must
-   * not contain secrets.
-   */
+  /** Package manager settings for every build (`npm_config_registry`, `PIP_INDEX_URL`, `GOPROXY` …). Must not contain secrets. */
   readonly packageEnv: Readonly<Record<string, string>>;
   /** Replaces `packageEnv` for the platform's own npm; may contain secrets. */
   readonly ownPackageEnv?: Readonly<Record<string, string>>;

@@ -12,10 +12,7 @@ export interface LocalDataDiskOptions {
 
 const reserveTimeoutMs = 60_000;
 
-/**
- * Creates the port for the disk of a data folder on this machine. The reserve is a file with allocated blocks, so deleting it frees space
- * at once.
- */
+/** The port for the disk of a data folder on this machine. The reserve is a file with allocated blocks: deleting it frees space at once. */
 export function createLocalDataDisk({ dataDir, floorBytes }: LocalDataDiskOptions): DataDisk {
   const reserve = reserveFile(dataDir);
   const reserveBytes = floorBytes / 2;

@@ -45,10 +45,7 @@ export function nsupdateCommand(nsupdateBin: string, keyFile: string): Command {
   return { file: nsupdateBin, args: ["-v", "-t", `${answerSeconds}`, "-k", keyFile] };
 }
 
-/**
- * Returns nsupdate's input for one change; nsupdate finds the zone by asking the same server. A deletion names the exact record, so that
- * other records stay.
- */
+/** Returns nsupdate's input for one change; nsupdate finds the zone. A deletion names the exact record, so that other records stay. */
 export function updateText(server: UpdateServer, change: "add" | "delete", { name, value }: TextRecord): string {
   if (!/^[a-z0-9_.-]+$/i.test(name) || !/^[\w+/=.-]{1,255}$/.test(value))
     throw new Error(`not a record that can be written as text: ${name} TXT ${value}`);

@@ -89,10 +89,7 @@ function connection(settings: HaproxySettings): string[] {
   return settings.trusted_proxies.length === 0 ? [client, ...once] : once;
 }
 
-/**
- * Returns the variable that holds the client's address as text. It belongs to the request if there is a proxy in front, which sends
- * requests of several clients on one connection.
- */
+/** Returns the variable with the client's address as text: of the request behind a proxy, which sends several clients' on one connection. */
 function clientOf({ trusted_proxies }: HaproxySettings): string {
   return trusted_proxies.length === 0 ? "sess.client" : "txn.client";
 }

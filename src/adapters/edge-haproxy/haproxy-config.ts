@@ -34,10 +34,7 @@ const maxOpenPerProject = 1000;
 // Without a limit, HAProxy reserves memory for as many connections as the user's hard limit allows, which may be a billion.
 const maxDescriptors = 200_000;
 
-/**
- * Returns HAProxy's complete configuration. The routes determine only the number of backends; everything else about them is set at run
- * time.
- */
+/** Returns HAProxy's complete configuration. The routes determine only the number of backends; everything else about them is set at run time. */
 export function haproxyConfig(settings: HaproxySettings, pool: RoutePool): string {
   const tls = settings.listen_tls_port === null ? [] : [frontend("tls", settings)];
   const fixed = [
@@ -193,10 +190,7 @@ function counted({ max_body_bytes, run_dir }: HaproxySettings): string {
   ]);
 }
 
-/**
- * Returns the one backend of all projects with a single replica. The host map names the replica, so HAProxy keeps no state for each
- * project.
- */
+/** Returns the one backend of all projects with a single replica. The host map names the replica, so HAProxy keeps no state for each project. */
 function single(): string {
   return section(`backend ${singleBackend} from project`, [
     `http-request disable-l7-retry if ${mayNotRepeat}`,

@@ -297,10 +297,7 @@ export class HaproxyProcess {
     if (uid !== null) chownSync(path, uid, uid);
   }
 
-  /**
-   * Returns HAProxy's command. For root, setpriv switches the user before its first instruction and leaves it a single capability,
-   * listening on low ports.
-   */
+  /** Returns HAProxy's command. As root, setpriv switches the user first and leaves it a single capability, listening on low ports. */
   #command(words: readonly string[]): [string, ...string[]] {
     const { haproxy, setpriv, uid } = this.#programs;
     if (uid === null) return [haproxy, ...words];

@@ -48,10 +48,7 @@ export function noticeFile(form: Form): string {
   return `pages/notice.${form}`;
 }
 
-/**
- * Returns the expression for the notice in a format, from the host map's value. HAProxy's own `json` converter drops characters that take
- * four bytes in UTF-8.
- */
+/** Returns the expression for the notice in a format. HAProxy's own `json` converter drops characters that take four bytes in UTF-8. */
 export function noticeField(form: Form): string {
   return `var(txn.route),field(4,/),field(${{ html: 2, json: 3, text: 4 }[form]},|)`;
 }
@@ -78,9 +75,7 @@ export function pageHeaders(code: PageCode): string {
   return own.map(([name, value]) => ` hdr ${name} ${value}`).join("");
 }
 
-/**
- * Returns the arguments of a rule that responds for an application: HAProxy selects the body by `Accept`, and the frontend sets the type.
- */
+/** Returns the arguments of a rule that responds for an application: HAProxy selects the body by `Accept`, and the frontend sets the type. */
 export function appPage(code: PageCode, withStatus = true): string {
   const body = `"%[${accept},map_sub(pages/${code}.map)]"`;
   const status = withStatus ? `status ${pages[code].status} ` : "";

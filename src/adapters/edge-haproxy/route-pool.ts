@@ -39,10 +39,7 @@ const versionKey = ":version";
 
 export const certificateVersionKey = ":certificates";
 
-/**
- * The host map key of the format in which this code writes the map's values; a worker configured by an earlier version has another format
- * or none.
- */
+/** The host map key of the format in which this code writes the map's values; a worker of an earlier version has another or none. */
 const formKey = ":form";
 const form = "3";
 
@@ -80,10 +77,7 @@ export function backendsOf(table: RouteTable): number {
   return new Set(table.routes.filter(needsBackend).map((route) => route.project_id)).size;
 }
 
-/**
- * Returns whether a route needs a backend of its own: to balance over several servers, or to resolve a host name, which HAProxy does only
- * for servers.
- */
+/** Returns whether a route needs a backend of its own: to balance over several servers, or to resolve a host name. */
 function needsBackend(route: Route): boolean {
   if (route.redirect_to !== undefined || pageOf(route) !== undefined) return false;
   return route.targets.length > 1 || route.targets.some(({ host }) => isIP(host) === 0);
@@ -224,10 +218,7 @@ function assignBackends(
   return backends;
 }
 
-/**
- * Returns the targets of every backend that may change. A project that no longer needs its backend still has its targets there, for
- * requests that have just been routed.
- */
+/** Returns the targets of every backend that may change, also of projects without a need for theirs, for requests that were just routed. */
 function targetsOf(
   table: RouteTable,
   pool: RoutePool,

@@ -144,9 +144,7 @@ async function prove(client: acme.Client, { authorization, kind, challenges, obs
 const authorityKeyOid = Buffer.from("0603551d23", "hex");
 const keyIdentifierTag = 0x80;
 
-/**
- * Returns the certificate's identifier for renewal information (RFC 9773 §4.1); null when the certificate has no authority key identifier.
- */
+/** Returns the certificate's identifier for renewal information (RFC 9773 §4.1); null when the certificate has no authority key identifier. */
 function certificateId(chainPem: string): string | null {
   const certificate = new X509Certificate(chainPem);
   const at = certificate.raw.indexOf(authorityKeyOid);

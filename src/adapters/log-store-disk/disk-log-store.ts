@@ -29,9 +29,7 @@ const usualBuildLimitBytes = 64 * 1024 * 1024;
 const usualRuntimeLimits = { segmentBytes: 8 * 1024 * 1024, segments: 5 };
 const usualRequestLimits = { segmentBytes: 4 * 1024 * 1024, segments: 5 };
 
-/**
- * Stores logs as files: a text file and one of times for each build, numbered files of JSON lines for each project. Only one process may write at a time.
- */
+/** Stores logs as files: text and times for each build, numbered files of JSON lines for each project. Only one process may write at a time. */
 export function createDiskLogStore(options: DiskLogStoreOptions): LogStore {
   const buildLimitBytes = options.buildLimitBytes ?? usualBuildLimitBytes;
   const limits = options.runtime ?? usualRuntimeLimits;
@@ -150,10 +148,7 @@ async function appendBuildLog(path: string, lines: readonly string[], limitBytes
   });
 }
 
-/**
- * Reads complete lines from `offset` on, `maxBytes` at most. A single line that is longer is returned alone, so that every read makes
- * progress.
- */
+/** Reads complete lines from `offset` on, `maxBytes` at most. A single line that is longer is returned alone, so that every read makes progress. */
 async function readBuildLog(
   path: string,
   offset: number,

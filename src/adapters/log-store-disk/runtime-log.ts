@@ -67,9 +67,7 @@ export async function dropPart(dir: string, at: StoredBatch, length: number): Pr
   if (size > at.offset && size < at.offset + length) await truncate(path, at.offset);
 }
 
-/**
- * Reads the newest lines, or the first ones after a cursor. If the cursor's file has been deleted, reading starts at the oldest line kept.
- */
+/** Reads the newest lines, or the first ones after a cursor. If the cursor's file has been deleted, reading starts at the oldest line kept. */
 export async function readPage(dir: string, query: RuntimeQuery): Promise<RuntimePage> {
   const segments = await segmentsSince(dir, query.since);
   const after = query.after === undefined ? undefined : parseCursor(query.after);

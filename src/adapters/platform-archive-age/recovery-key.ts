@@ -9,10 +9,7 @@ export interface RecoveryKeyFiles {
   readonly recipient: string;
 }
 
-/**
- * Returns the public half of the recovery key: that of its file, otherwise `known`, otherwise that of a new key. A new key's identity is
- * durable before anything is encrypted to it.
- */
+/** Returns the public half of the recovery key: of its file, else `known`, else of a new key, whose identity is durable by then. */
 export async function ensureRecoveryKey(files: RecoveryKeyFiles, known: string | null): Promise<string> {
   const kept = readTextOrEmpty(files.recipient).trim();
   if (kept !== "") return kept;

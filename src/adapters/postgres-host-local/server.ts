@@ -23,10 +23,7 @@ export interface LocalServerOptions {
   readonly bwrap: string | null;
   /** The instance's own folder, created if missing. It may be inside a folder that only root can enter. */
   readonly dir: string;
-  /**
-   * The folder of the Unix socket; its path must be short (see `runFolder`). Created if missing; other users must be able to enter its
-   * parent.
-   */
+  /** The folder of the Unix socket; its path must be short (see `runFolder`). Created if missing; other users must be able to enter its parent. */
   readonly socketDir: string;
   /** The TCP port on 127.0.0.1, outside the machine's range for outgoing connections; null for the Unix socket only. */
   readonly port: number | null;
@@ -73,10 +70,7 @@ export interface HistoryPlace extends Pick<LocalServerOptions, "binDir" | "bwrap
 
 /** One PostgreSQL instance. It outlives the process that started it. */
 export interface LocalServer {
-  /**
-   * Creates and starts the instance as needed; resolves when its superuser can log in. Idempotent, also across processes. Aborting `signal`
-   * only stops waiting.
-   */
+  /** Creates and starts the instance as needed; resolves when its superuser can log in. Idempotent. Aborting `signal` only stops waiting. */
   ensure(signal?: AbortSignal): Promise<void>;
   /** Returns the instance's state. Changes nothing, except that it limits the size of the instance's log. */
   observe(): Promise<"absent" | "stopped" | "running">;

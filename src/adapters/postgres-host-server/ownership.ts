@@ -14,10 +14,7 @@ export const ownerOf = (id: string): string => `${prefix}${id}`;
 
 const noteOf = (admin: string, roleName: string): string => `berth:${admin}:${roleName}`;
 
-/**
- * Creates the owner role if it is missing. An advisory lock admits one caller per project until the connection closes. Throws if the role
- * belongs to another platform.
- */
+/** Creates the owner role if it is missing, one caller per project at a time. Throws if the role belongs to another platform. */
 export async function ensureOwner(client: Client, { id, role_name }: DatabaseSpec): Promise<void> {
   await client.query("SELECT pg_advisory_lock(hashtext($1))", [`berth ${id}`]);
   const note = noteOf(await adminOf(client), role_name);

@@ -19,10 +19,7 @@ export interface ServerLogin {
 export interface Primary {
   /** Rejects with a message for the operator if no server accepts writes. */
   find(): Promise<ServerAddress>;
-  /**
-   * Returns the server that accepted writes at the last probe; undefined if none did. Probes again in the background when that is older
-   * than 4 s.
-   */
+  /** Returns the server that accepted writes at the last probe, if any. Probes again in the background when that is older than 4 s. */
   lastSeen(): ServerAddress | undefined;
   /** Databases on the cluster that every role may connect to, as of the last probe. */
   openDatabases(): readonly string[];

@@ -14,10 +14,7 @@ const endGreedy = `
 
 /** Watches sessions of a server whose processes belong to another machine or user. */
 export interface SessionWatch {
-  /**
-   * Ends the session when it takes more memory than a reading statement may. Returns a function that ends the watch, and resolves with
-   * whether it ended the session.
-   */
+  /** Ends the session when it takes more memory than a reading statement may. The returned function ends the watch; resolves with whether it did. */
   start(role: string, processId: number): () => Promise<boolean>;
 }
 

@@ -12,10 +12,7 @@ export interface GitPrograms {
 // The same limits as for git's server programs: well above what a repository within its limits needs, so that they only stop hostile ones.
 const bounds = { addressSpaceBytes: 3 * 1024 ** 3, cpuSeconds: 600, processes: 4096 };
 
-/**
- * Returns the commands of this adapter as argument arrays, which contain no secrets. All of them read pushed data, so all have resource
- * limits.
- */
+/** Returns the commands of this adapter as argument arrays, which contain no secrets. All of them read pushed data, so all have resource limits. */
 export const gitCommands = ({ gitBin, prlimitBin, confine }: GitPrograms) => {
   const git = (...args: string[]): Command => confine(boundedCommand(prlimitBin, bounds, { file: gitBin, args }));
   return {
@@ -53,10 +50,7 @@ export const gitCommands = ({ gitBin, prlimitBin, confine }: GitPrograms) => {
     /** Stores a stream of blobs in one pack, and prints the id of each requested one. */
     importBlobs: () => git("fast-import", "--quiet", "--done"),
     readTree: (commit: string) => git("read-tree", commit),
-    /**
-     * Changes the index from records of `<mode> <oid>`, a tab and the path, terminated by NUL. git itself refuses `..`, `.git` and its
-     * disguises.
-     */
+    /** Changes the index from records of `<mode> <oid>`, a tab and the path, ended by NUL. git itself refuses `..`, `.git` and its disguises. */
     updateIndex: () =>
       git("-c", "core.protectHFS=true", "-c", "core.protectNTFS=true", "update-index", "-z", "--index-info"),
     writeTree: () => git("write-tree"),

@@ -6,10 +6,7 @@ import { processIds, readProcessFile } from "../../kit/processes.ts";
 const topLocks = ["HEAD.lock", "config.lock", "packed-refs.lock", "shallow.lock"];
 const runExclusive = createKeyedMutex();
 
-/**
- * Removes locks that a killed git left behind (for example, killed for memory) if no git is running in the repository: each lock would make
- * every push to its branch fail.
- */
+/** Removes locks that a killed git left behind, if no git is running in the repository: each lock would make every push to its branch fail. */
 export function removeDeadLocks(repositoryDir: string): Promise<void> {
   return runExclusive(repositoryDir, async () => {
     // Find the locks before checking processes: if a lock's holder is alive, the check sees it, and a git that starts later can't acquire
@@ -36,10 +33,7 @@ async function removeLock(repositoryDir: string, names: readonly string[]): Prom
   if (folder !== undefined) await rm(`${folder.path}/${names.at(-1)}`, { force: true });
 }
 
-/**
- * Returns whether a process uses the repository, judged by its arguments, environment and working directory. Processes of an earlier
- * control plane count, too.
- */
+/** Returns whether a process uses the repository, by its arguments, environment and working directory. Earlier control planes' count, too. */
 async function isGitAtWork(repositoryDir: string): Promise<boolean> {
   for (const pid of processIds()) {
     if (pid === process.pid) continue;

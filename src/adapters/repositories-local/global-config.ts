@@ -1,9 +1,6 @@
 import { replaceFileAsync } from "../../kit/whole-file.ts";
 
-/**
- * The only configuration of all repositories; git reads it instead of the machine's and the user's. Hooks never run here, because this
- * adapter's operations are not pushes.
- */
+/** The only configuration of all repositories, instead of the machine's and the user's. Hooks never run here: these operations are no pushes. */
 const text = `[core]
 \thooksPath = /dev/null
 \tfilesRefLockTimeout = 5000

@@ -64,10 +64,7 @@ const noAccess: RemoteAccess = {
 const commandTimeoutMs = 30_000;
 const packTimeoutMs = 10 * 60_000;
 
-/**
- * Stores repositories as folders on this machine and works on them with git's plumbing commands. Failures are thrown as `CommandFailed` or
- * file errors.
- */
+/** Stores repositories as folders and works on them with git's plumbing commands. Failures are thrown as `CommandFailed` or file errors. */
 export async function createLocalRepositories(options: LocalRepositoriesOptions): Promise<Repositories> {
   await mkdir(options.dir, { recursive: true, mode: 0o700 });
   const dir = resolve(options.dir);

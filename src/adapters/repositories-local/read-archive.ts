@@ -27,10 +27,7 @@ export interface ArchiveLimits {
 
 const mib = (bytes: number) => `${Math.floor(bytes / 1024 / 1024)} MiB`;
 
-/**
- * Reads a tar archive, gzipped or not. Throws `SourceRefused` when it is not an archive, is too large, or contains anything but files,
- * folders and links.
- */
+/** Reads a tar archive, gzipped or not. Throws `SourceRefused` if it is none, is too large, or has anything but files, folders and links. */
 export async function readArchive(
   source: AsyncIterable<Uint8Array>,
   limits: ArchiveLimits,

@@ -4,10 +4,7 @@ import { trimLast } from "../../kit/trim-last.ts";
 const longestPath = 4096;
 const deepest = 200;
 
-/**
- * Normalises a file's path, relative to the source's root, to git's form. Throws `SourceRefused` if it could lead outside or into git's own
- * folder.
- */
+/** Normalises a file's path, relative to the source's root, to git's form. Throws `SourceRefused` if it could lead outside or into `.git`. */
 export function sourcePath(given: string): string {
   const path = trimLast(given.replace(/^(?:\.\/+)+/, ""), "/");
   const parts = path.split("/");

@@ -56,10 +56,7 @@ export function createTreeScanner(limits: TreeLimits): TreeScanner {
   return { add, result: () => ({ entries, bytes, submodules, broken }) };
 }
 
-/**
- * How long all paths of a tree may be together. A listing is held in memory, and 200,000 paths of the longest kind would fill it; those of the
- * Linux kernel take 4 MiB.
- */
+/** How long all paths of a tree may be together, because a listing is held in memory; those of the Linux kernel take 4 MiB. */
 export const mostPathBytes = 32 * 1024 * 1024;
 
 function parse(record: string) {

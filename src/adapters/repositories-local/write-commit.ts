@@ -206,9 +206,7 @@ async function commitTree(
   return (await runOk(git.commitTree(tree, parent), { ...place, env, stdin: message })).stdout.trim();
 }
 
-/**
- * Checks the commit for files that attack those who clone it, as git checks every push. Only `.gitmodules` can contain such an attack here.
- */
+/** Checks the commit for files that attack those who clone it, as git checks every push. Only `.gitmodules` can contain such an attack here. */
 async function check(git: GitCommands, place: RunOptions, commit: string, before: readonly Entry[]): Promise<void> {
   const known = new Set(before.map(({ path }) => path));
   const after = await entriesOf(git, place, commit);

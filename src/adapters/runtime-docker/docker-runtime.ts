@@ -110,10 +110,7 @@ class Containers implements DockerRuntime {
     this.#log.info({ adopted: apps.filter(isRunning).length }, "adopted running containers");
   }
 
-  /**
-   * Removes all containers and folders except the containers for which `stays` returns true, their networks' containers and their folders.
-   * Returns the kept application containers.
-   */
+  /** Removes all containers and folders except those for which `stays` returns true. Returns the kept application containers. */
   async #removeAllBut(stays: (container: ListedContainer) => boolean): Promise<readonly ListedContainer[]> {
     const nameOf = (container: ListedContainer) => containerName(this.parts.tag, keyOf(container));
     const all = await listContainers(this.parts);
@@ -323,10 +320,7 @@ class Containers implements DockerRuntime {
     return exit;
   }
 
-  /**
-   * Kills the application whose network container died: it can neither answer requests nor reach its database. Its next attempt gets a new
-   * network.
-   */
+  /** Kills the application whose network container died: it can neither answer requests nor reach its database. Its next attempt gets a new one. */
   async #endWithoutNetwork(id: string, own: Readonly<Record<string, string>>): Promise<void> {
     const all = await listContainers(this.parts, `${labels.workload}=${own[labels.workload]}`).catch(() => []);
     const network = all.find((container) => container.Id === id);

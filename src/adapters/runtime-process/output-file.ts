@@ -155,9 +155,7 @@ function splitLines(bytes: Buffer, startsInsideCutLine: boolean, isEnded: boolea
   return { lines, used, isInsideCutLine };
 }
 
-/**
- * Returns a line's text, truncated at `readLineBytes` but never within a character. The caller removes secrets before it truncates further.
- */
+/** Returns a line's text, truncated at `readLineBytes` but never within a character. The caller removes secrets before it truncates further. */
 function textOf(line: Buffer): string {
   const whole = line.at(-1) === 13 ? line.subarray(0, -1) : line;
   if (whole.length <= readLineBytes) return whole.toString("utf8");

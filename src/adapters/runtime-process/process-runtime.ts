@@ -112,9 +112,7 @@ class SandboxedProcesses implements ProcessRuntime {
     return this.#folders.all().map((folder) => this.#toInstance(folder));
   }
 
-  /**
-   * An instance whose exit can't be read now counts as running until it can be read: if it counted as missing, it would be started twice.
-   */
+  /** An instance whose exit can't be read now counts as running until it can be read: if it counted as missing, it would be started twice. */
   #toInstance(folder: InstanceFolder): Instance {
     if (this.#watch.seesRunning(folder)) return toInstance(folder, undefined);
     try {
@@ -270,9 +268,7 @@ class SandboxedProcesses implements ProcessRuntime {
   }
 }
 
-/**
- * Without control groups, adds up the instance's processes: counts shared pages more than once and omits the CPU time of exited processes.
- */
+/** Without control groups, adds up the instance's processes: counts shared pages more than once and omits the CPU time of exited processes. */
 function addUp(folder: InstanceFolder, hasPidNamespace: boolean) {
   const shim = folder.shim();
   if (!shim) return undefined;
@@ -296,10 +292,7 @@ const timeoutMs = 120_000;
 const missing = 66;
 const script = `[ -e "$1" ] || [ -L "$1" ] || exit ${missing}; rm -rf -- "$1"`;
 
-/**
- * Deletes below a storage folder, in a sandbox that sees nothing else: the folder belongs to the user that runs the project's code, so
- * links in it may point anywhere.
- */
+/** Deletes below a storage folder, in a sandbox that sees nothing else: links that the project's code made may point anywhere. */
 async function removeStored(
   options: ProcessRuntimeOptions,
   owner: StorageOwner,

@@ -4,10 +4,7 @@ import type { Sandbox } from "../../sandbox/spec.ts";
 import type { InstanceFolder } from "./instance-folder.ts";
 import { readProcessTree, terminationTargets, type ShimPlace } from "../../kit/process-tree.ts";
 
-/**
- * Sends SIGTERM to the application, waits, then sends SIGKILL to all of its processes. Resolves when none is running; throws when even
- * SIGKILL fails.
- */
+/** Sends SIGTERM to the application, waits, then sends SIGKILL to all of its processes. Throws when even SIGKILL fails. */
 export async function stopInstance(folder: InstanceFolder, sandbox: Sandbox, graceMs: number): Promise<void> {
   const shim = folder.shim();
   if (!shim) folder.giveUp();
@@ -33,10 +30,7 @@ async function askToEnd(shim: ProcessIdentity, place: ShimPlace, timeoutMs: numb
   await until(ask, { timeoutMs, atMostMs: 50 });
 }
 
-/**
- * Sends SIGKILL to everything below the shim, which then records the exit. Repeats it, because a sandbox that is being set up has not
- * joined its group yet.
- */
+/** Sends SIGKILL to everything below the shim. Repeats it: a sandbox that is being set up has not joined its group yet. */
 export async function killInstance(folder: InstanceFolder, sandbox: Sandbox, shim: ProcessIdentity): Promise<void> {
   const kill = () => {
     if (!isAlive(shim)) return true;

@@ -34,10 +34,7 @@ export async function describeSwarm(
   };
 }
 
-/**
- * Returns whether programs may gain privileges. Services request no-new-privileges from API version 1.46 on; before that, only the engine's
- * own setting provides it.
- */
+/** Returns whether programs may gain privileges. Services request no-new-privileges from API 1.46 on; before, only the engine's setting does. */
 async function mayGainPrivileges(api: SwarmContext["api"], status: () => Promise<string>): Promise<boolean> {
   const { ApiVersion: version } = await api.call<EngineVersion>({ path: "/version" });
   const [major = 0, minor = 0] = version.split(".").map(Number);

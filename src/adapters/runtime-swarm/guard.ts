@@ -45,10 +45,7 @@ export interface GuardedNetwork {
 
 const set = (values: readonly (string | number)[]): string => `{ ${values.join(", ")} }`;
 
-/**
- * Builds the nftables rules. Packets that the engine's own tables accept must still pass this table. It rejects instead of dropping, so
- * that applications fail at once.
- */
+/** Builds the nftables rules, which what the engine's own tables accept must pass too. Rejects, so that applications fail at once. */
 export function guardRules({
   table,
   resolvers,

@@ -139,10 +139,7 @@ export async function awaitStarted(context: SwarmContext, name: string): Promise
   return started.problem;
 }
 
-/**
- * Returns whether the machine refused the task before the application started, for example because it has no network. For a task in state
- * `failed`, only the message shows it.
- */
+/** Returns whether the machine refused the task before the application started. Of a `failed` task, only the message shows it. */
 function isRefused({ Status: { State: state, Err: said = "" } }: SwarmTask): boolean {
   return state === "rejected" || (state === "failed" && said.startsWith("starting container failed"));
 }

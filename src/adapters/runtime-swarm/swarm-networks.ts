@@ -2,10 +2,7 @@ import { DockerRefused, unlessStatus } from "../../kit/docker-api.ts";
 import { labels } from "../../containers/container-labels.ts";
 import type { SwarmContext } from "./settings.ts";
 
-/**
- * Returns the id of a project's overlay network; creates the network if it is missing. It connects the project's replicas on all machines
- * and nothing else.
- */
+/** Returns the id of a project's overlay network, which is created if missing. It connects the project's replicas and nothing else. */
 export async function openOverlay(
   { managers, tag, runExclusive }: SwarmContext,
   projectNumber: number,

@@ -9,10 +9,7 @@ const intro = Buffer.from("age-encryption.org/v1\n");
 const mostHeaderBytes = 64 * 1024;
 const algorithm = "chacha20-poly1305";
 
-/**
- * Encrypts a stream as the program `age` does. The header is the library's; Node.js's own cipher makes the blocks, in a third
- * of the library's time.
- */
+/** Encrypts a stream as the program `age` does. Node.js's own cipher makes the blocks, in a third of the library's time. */
 export async function* encrypted(
   content: AsyncIterable<Buffer>,
   recipients: readonly string[],
@@ -29,10 +26,7 @@ export async function* encrypted(
   }
 }
 
-/**
- * Decrypts an age file; gives any other content back as it is. Throws `ArchiveDamaged` when it was changed or cut, or none of the
- * identities opens it.
- */
+/** Decrypts an age file; gives other content back as it is. Throws `ArchiveDamaged` when it was changed or cut, or no identity opens it. */
 export async function* decrypted(
   source: AsyncIterable<Buffer>,
   identities: () => readonly string[],

@@ -5,10 +5,7 @@ import { dirname, join } from "node:path";
 import type { Readable } from "node:stream";
 import { StorageFull, StorageMissing, type Storage } from "../../ports/storage.ts";
 
-/**
- * Stores files in a folder that only its owner can access. Unfinished files are in a separate folder next to them, so that a listing shows
- * complete files only.
- */
+/** Stores files in a folder that only its owner can access. Unfinished files are in a folder of their own, so that no listing shows them. */
 export function createDiskStorage(options: { readonly dir: string }): Storage {
   const { dir } = options;
   return {

@@ -75,9 +75,7 @@ interface Source {
 // Not yet in TypeScript's library: creates a number that keeps its spelling when serialised as JSON.
 const { rawJSON } = JSON as unknown as { readonly rawJSON: (text: string) => unknown };
 
-/**
- * Parses JSON but keeps the spelling of its numbers, such as 12345678901234567890. Returns the text itself when it is nested too deeply.
- */
+/** Parses JSON but keeps the spelling of its numbers, such as 12345678901234567890. Returns the text itself when it is nested too deeply. */
 function parseExactly(text: string): unknown {
   if (isDeep(text)) return text;
   try {

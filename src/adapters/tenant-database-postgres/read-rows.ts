@@ -123,10 +123,7 @@ export function tableName({ schema, name: table }: Table): string {
   return `${name(schema)}.${name(table)}`;
 }
 
-/**
- * Counts up to 50,000 rows exactly if the planner expects that to be cheap; otherwise returns the planner's estimate for the whole table.
- * There is no estimate for a search.
- */
+/** Counts up to 50,000 rows exactly if the planner expects that to be cheap; else returns its estimate, which a search has not. */
 async function countRows(
   session: Session,
   table: Table,

@@ -9,9 +9,7 @@ import { Stopped, tooMuchMemory, whyNoLogin, whyNot, type ServerError } from "./
 
 /** One connection as the project's role, for one call. */
 export interface Session {
-  /**
-   * Runs a single statement of a user's and returns its rows as lists of text. Reads at most `most` of them and one more, to set `more`.
-   */
+  /** Runs a single statement of a user's and returns its rows as lists of text. Reads at most `most` of them and one more, to set `more`. */
   limited(statement: string, most: number): Promise<LimitedResult>;
   query<T extends object>(text: string, values?: readonly (string | null)[]): Promise<T[]>;
   /** Runs a statement and returns the number of changed rows. */
@@ -179,9 +177,7 @@ class TenantConnection implements Session {
     });
   }
 
-  /**
-   * Disconnects. If the session does not end by itself, terminates it from outside: it may be in a function that ignores everything else.
-   */
+  /** Disconnects. If the session does not end by itself, terminates it from outside: it may be in a function that ignores everything else. */
   async close(): Promise<void> {
     if (!this.#isLate && !this.#socket.destroyed && (await this.#leave())) return;
     this.#socket.destroy();

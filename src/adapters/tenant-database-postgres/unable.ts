@@ -70,10 +70,7 @@ const exact: Readonly<Record<string, (error: ServerError) => Unable>> = {
   P0001: () => conflict("A function or trigger of the database refused the change."),
 };
 
-/**
- * Converts PostgreSQL's error about a user's own statement to a message for that user. It includes PostgreSQL's text, because the user may
- * read everything that text can contain.
- */
+/** Converts PostgreSQL's error about a user's own statement to a message that includes its text: the user may read what it can contain. */
 export function refuseStatement(error: ServerError & Error & { readonly position?: string }): never {
   const { code = "", message, position } = error;
   if (code === "25006" || code === "25001")

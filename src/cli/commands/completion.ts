@@ -19,10 +19,7 @@ export function addCompletion(program: Command, ctx: CliContext): void {
   addWords(program, ctx);
 }
 
-/**
- * Adds the command that the scripts call for words that only the platform knows. It prints no errors, because a completing shell shows
- * none.
- */
+/** Adds the command that the scripts call for words that only the platform knows. It prints no errors, because a completing shell shows none. */
 function addWords(program: Command, ctx: CliContext): void {
   program
     .command("complete [words...]", { hidden: true })

@@ -119,10 +119,7 @@ async function hostKeyText(client: Client): Promise<string> {
   return `At the first push, compare the host key's fingerprint that SSH shows: ${platform.ssh_host_key}`;
 }
 
-/**
- * Returns the remote's URL with the login's address: git asks for the password of exactly that address, even if the platform has other
- * names.
- */
+/** Returns the remote's URL with the login's address: git asks for the password of exactly that address, even if the platform has other names. */
 async function loginsUrl(ctx: CliContext, remote: string): Promise<string> {
   const { url } = await findPlatform(ctx.environment, ctx.options);
   return new URL(new URL(remote).pathname, url).href;

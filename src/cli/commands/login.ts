@@ -15,10 +15,7 @@ import { oneLine } from "../render/text.ts";
 const tokenHint =
   "On the platform's machine, a file holds one: `berth login <url> --token-file <data folder>/admin-token`.";
 
-/**
- * Adds `berth login`: gets a token by a person's consent in a browser, or from a file, stdin or a hidden prompt, never from the command line;
- * tests it and stores it.
- */
+/** Adds `berth login`: gets a token by consent in a browser, or from a file, stdin or a hidden prompt, never from the command line. */
 export function addLogin(program: Command, ctx: CliContext): void {
   const examples = [
     "berth login                                # on the machine that runs the platform",

@@ -120,10 +120,7 @@ async function noteEmpty(ctx: CliContext, client: Client, { slug, query }: Follo
   ctx.output.note(() => (isFiltered ? "No stored line matches." : `${slug} has no log lines yet.`));
 }
 
-/**
- * Returns whether more lines may follow: a full page has 5000 lines or 2 MiB. A page that is not full ends the loop, even if the
- * application keeps writing.
- */
+/** Returns whether more lines may follow: a full page has 5000 lines or 2 MiB. Another ends the loop, even if the application keeps writing. */
 function isFull({ lines }: Page): boolean {
   return lines.length === mostLines || JSON.stringify(lines).length > 1024 * 1024;
 }
@@ -158,10 +155,7 @@ interface Followed {
   };
 }
 
-/**
- * Follows the log and resumes where a stream ended: the platform restarted, or a proxy allows no long streams. Fails only if the platform
- * stays unreachable.
- */
+/** Follows the log and resumes where a stream ended, by a restart or a proxy. Fails only if the platform stays unreachable. */
 async function follow(ctx: CliContext, client: Client, { slug, query }: Followed): Promise<void> {
   ctx.goesOn = `You stopped reading; ${slug} keeps running and its log goes on.`;
   let after: string | undefined;

@@ -94,10 +94,7 @@ function percent(share: number): string {
 const blocks = "▁▂▃▄▅▆▇█";
 const mostCharacters = 60;
 
-/**
- * Draws numbers as a row of blocks, the highest one full; null leaves a gap. If there are more numbers than characters, neighbours are
- * merged to their maximum.
- */
+/** Draws numbers as a row of blocks, the highest one full; null leaves a gap. Too many are merged to the maximum of neighbours. */
 export function sparkline(values: readonly (number | null)[]): string {
   const perCharacter = Math.ceil(values.length / mostCharacters);
   const groups = Array.from({ length: Math.ceil(values.length / perCharacter) }, (_, index) =>

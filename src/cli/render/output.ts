@@ -4,10 +4,7 @@ import { terminalText } from "./text.ts";
 
 /** The output of a command. Results go to stdout, everything else to stderr. */
 export interface Output {
-  /**
-   * Prints a command's result: with `--json` the API's own document, else the text for people. An undefined document prints nothing as
-   * JSON.
-   */
+  /** Prints a command's result: with `--json` the API's own document, else the text for people. An undefined document prints nothing as JSON. */
   readonly result: (document: unknown, text: (paint: Paint) => string) => void;
   /** Prints a sentence about what happened or what to do next; silent with `--json`. */
   readonly note: (text: (paint: Paint) => string) => void;

@@ -17,10 +17,7 @@ function withoutControls(text: string): string {
     .replaceAll(marksOfDirection, "");
 }
 
-/**
- * Returns the first line of a text, safe to print: nothing in it can move the cursor or retitle a window, and long text ends in an
- * ellipsis.
- */
+/** Returns the first line of a text, safe to print: nothing in it can move the cursor or retitle a window, and long text ends in an ellipsis. */
 export function oneLine(text: string, atMost = Infinity): string {
   const first = stripVTControlCharacters(text).split(/\r?\n/, 1)[0] ?? "";
   const letters = [

@@ -44,10 +44,7 @@ export interface RestoreRequest {
 
 type Say = (line: string) => void;
 
-/**
- * Sets up a platform in an empty data folder from its backup, without starting it. What is interrupted begins anew when it is called
- * again. Throws `StartRefused` with what to do.
- */
+/** Sets up a platform in an empty data folder from its backup, without starting it. Can be repeated. Throws `StartRefused` with what to do. */
 export async function restorePlatform(config: Config, request: RestoreRequest, say: Say): Promise<void> {
   const held = holdDataFolder(config.dataDir);
   try {

@@ -77,10 +77,7 @@ export async function fetchRelease(
   return listed.version;
 }
 
-/**
- * Returns the newest release for this machine at an address or in a folder; undefined if there is none. Throws unless the list is signed with
- * the key of the running version.
- */
+/** Returns the newest release for this machine at a place, if any. Throws unless its list is signed with the running version's key. */
 async function newestRelease(
   place: string,
   { keyFile = join(ownFolder, "release-key.pem") }: Pick<Origin, "keyFile">,

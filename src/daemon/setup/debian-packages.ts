@@ -29,10 +29,7 @@ export function searchPathOf(context: SetupContext): string {
   return context.environment["PATH"] ?? "";
 }
 
-/**
- * Installs packages as root, without leaving their services running or creating a database cluster. Returns whether all are installed; an
- * unavailable package does not stop the others.
- */
+/** Installs packages as root, without leaving their services running or creating a cluster. Returns whether all are installed. */
 export async function aptInstall(context: SetupContext, packages: readonly string[]): Promise<boolean> {
   context.log.info({ packages }, `installing ${packages.join(", ")} with apt-get`);
   const complete = await withoutMainCluster(() => installAll(context, packages));

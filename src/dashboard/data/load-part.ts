@@ -1,9 +1,6 @@
 const pauseMs = 1500;
 
-/**
- * Loads a part of the dashboard on demand. While the platform is unreachable, it waits. If the part is gone, the platform has been updated,
- * so it reloads the page.
- */
+/** Loads a part of the dashboard on demand: waits for a platform that is unreachable, and reloads the page after an update. */
 export function loadPart<T>(load: () => Promise<T>): Promise<T> {
   return load().catch(async () => {
     while (!(await isReachable())) await new Promise((resolve) => setTimeout(resolve, pauseMs));

@@ -215,10 +215,7 @@ function takeHeadStart(): HeadStart | undefined {
   return found;
 }
 
-/**
- * Returns a `fetch` that answers each of these calls once with the response already requested. Requests that are not used in time are
- * aborted.
- */
+/** Returns a `fetch` that answers each of these calls once with the response already requested. Requests that are not used in time are aborted. */
 function fetchAfter(calls: Calls): typeof fetch {
   const begun = new Map(Object.entries(calls));
   const end = () => {

@@ -15,9 +15,7 @@ interface DeployFolder {
   deploy(folder: LocalFolder | undefined): void;
 }
 
-/**
- * Uploads a folder's files like `berth deploy --dir`, then shows the build. `projectFor` finds or creates the project and returns its slug.
- */
+/** Uploads a folder's files like `berth deploy --dir`, then shows the build. `projectFor` finds or creates the project and returns its slug. */
 export function useDeployFolder(projectFor: (folder: LocalFolder) => Promise<string>): DeployFolder {
   const client = useClient();
   const navigate = useNavigate();

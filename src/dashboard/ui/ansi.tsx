@@ -21,10 +21,7 @@ interface Style {
 
 const plainStyle: Style = { colour: "", weight: "" };
 
-/**
- * Shows a log line with its ANSI colours mapped to the dashboard's palette, and marks `query`. Other escape sequences are dropped, and
- * other control characters made visible.
- */
+/** Shows a log line with its ANSI colours mapped to the dashboard's, and marks `query`. Other control characters are made visible. */
 export function Ansi({ text, query = "" }: { readonly text: string; readonly query?: string }): ReactNode {
   if (!text.includes("\u001b[")) return marked(visible(text), query);
   const parts: ReactNode[] = [];

@@ -48,10 +48,7 @@ export function Dialog({ title, onClose, children, shape = "dialog" }: DialogPro
   );
 }
 
-/**
- * Returns what gets the focus first: the first field, or the submit button of a form without fields. The browser would choose the close
- * button.
- */
+/** Returns what gets the focus first: the first field, or the submit button of a form without fields. The browser would choose the close button. */
 function firstControl(dialog: HTMLElement): HTMLElement | null {
   const field = dialog.querySelector<HTMLElement>("form :is(input:not([type=checkbox]), textarea, select)");
   return field ?? dialog.querySelector<HTMLElement>("form [type=submit]");

@@ -15,10 +15,7 @@ export interface ViewProps<T> {
   readonly children: (data: T) => ReactNode;
 }
 
-/**
- * Shows a skeleton after 150 ms of loading, an error with a retry, or the content. Old content stays visible while it is refreshed, and an
- * error while it is tried again.
- */
+/** Shows a skeleton after 150 ms of loading, an error with a retry, or the content, which stays visible while it is refreshed. */
 export function View<T>({ of, skeleton = <Skeleton />, children }: ViewProps<T>) {
   const [error, setError] = useState<Error | null>(null);
   // A new attempt forgets the error of the one before.

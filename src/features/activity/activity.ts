@@ -99,20 +99,14 @@ export async function deleteOldActivity(db: Db, { days }: HistoryRetention): Pro
   return Number(activity.numAffectedRows) + Number(approvals.numAffectedRows);
 }
 
-/**
- * Deletes changes too old for any stream to resume from; returns their number. Keeps the newest change, so that older cursors can be
- * recognised as outdated.
- */
+/** Deletes changes too old for any stream to resume from; returns their number. Keeps the newest, by which older cursors are recognised. */
 export async function deleteOldChanges(db: Db): Promise<number> {
   const { numAffectedRows } = await sql`delete from change
     where at < now() - interval '1 hour' and at < (select at from change order by at desc limit 1)`.execute(db);
   return Number(numAffectedRows);
 }
 
-/**
- * Deletes one batch of old deployments that nothing can roll back to: their image is gone, no kept deployment came from them, and the
- * project has enough newer ones.
- */
+/** Deletes one batch of old deployments that nothing can roll back to, and of which the project has enough newer ones. */
 export async function deleteOldDeployments(db: Db, { days, perProject }: HistoryRetention): Promise<number> {
   return db.transaction().execute(async (tx) => {
     const { rows } = await sql<{ id: string }>`

@@ -36,10 +36,7 @@ const burstMs = 150;
 // A change hidden by an older open transaction becomes visible without another wake-up, so poll as well.
 const pollEveryMs = 2000;
 
-/**
- * Streams the organization's changes as an endless series of events. Each event's id is the cursor after it, so a client that reconnects
- * misses nothing.
- */
+/** Streams the organization's changes as an endless series of events. Each id is the cursor after it, so a reconnect misses nothing. */
 async function* followChanges(options: FollowingChanges): AsyncGenerator<ServerEvent> {
   const { read, org_id, wakeups, signal } = options;
   let cursor = options.after;

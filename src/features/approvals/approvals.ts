@@ -27,10 +27,7 @@ export interface GatedRequest extends Omit<SameRequest, "org_id" | "token_id"> {
   readonly detail: Readonly<Record<string, unknown>>;
 }
 
-/**
- * Consumes the approval of exactly this request, in the transaction that does what was approved; returns its id, or undefined when there is
- * none.
- */
+/** Consumes the approval of exactly this request, in the transaction that does it; returns its id, or undefined without one. */
 export async function consumeApproval(tx: Tx, request: GatedRequest, now: Date): Promise<string | undefined> {
   return queries.consumeApproval(tx, keyOf(request), now);
 }

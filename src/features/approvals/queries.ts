@@ -94,10 +94,7 @@ export async function selectOpen(tx: Tx, key: RequestKey, now: Date): Promise<Ap
     .executeTakeFirst();
 }
 
-/**
- * Returns the newest denial after `since` of the same route on the same resource. The body is ignored, so that a changed body does not get
- * around a denial.
- */
+/** Returns the newest denial after `since` of the same route on the same resource, whatever the body, which could be changed. */
 export async function selectDenial(
   tx: Tx,
   asked: { org_id: string; token_id: string; route: string; resource: string },

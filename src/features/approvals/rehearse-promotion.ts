@@ -10,10 +10,7 @@ interface Key {
   readonly id: string;
 }
 
-/**
- * Requests a rehearsal of what a pending promotion would deploy, on a copy of the project's data. Does nothing while one is under way, or
- * after one that has a result.
- */
+/** Requests a rehearsal of what a pending promotion would deploy, unless one is under way or has a result. */
 export async function rehearsePromotion(db: Db, wakeups: Wakeups, { org_id, id }: Key): Promise<void> {
   await db.transaction().execute(async (tx) => {
     const approval = await tx

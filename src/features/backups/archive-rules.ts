@@ -69,10 +69,7 @@ export function needsCopy(bases: readonly ArchiveCopy[], now: Date): boolean {
 
 const patience = 8;
 
-/**
- * Returns whether a chain has so much log since its newest copy that a restore would take too long, and that the log must not be kept for
- * ever while no copy can be made.
- */
+/** Returns whether a restore would take too long for all the log since the chain's newest copy, or the log is kept too long. */
 export function isOverlong(
   chain: Pick<ArchiveChain, "first_position" | "stored_position">,
   bases: readonly ArchiveCopy[],

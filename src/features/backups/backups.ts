@@ -176,9 +176,7 @@ export async function findBackup(db: Db | Tx, caller: { readonly org_id: string 
   return selectBackup(db, caller.org_id, id);
 }
 
-/**
- * Returns the project's own backup with this id, or the final backup of a purged project of the same organization; undefined for any other.
- */
+/** Returns the project's own backup with this id, or the final backup of a purged project of the same organization; undefined for any other. */
 export async function restorableBackup(tx: Tx, key: ProjectKey, reach: Pick<Reach, "project_ids">, id: string) {
   const { org_id, project_id } = key;
   const backup = await selectBackup(tx, org_id, id);

@@ -75,10 +75,7 @@ export async function setProgress(db: Db, lease: Lease, progress: Progress): Pro
   await db.updateTable("backup_operation").set(progress).where(holds(lease)).execute();
 }
 
-/**
- * Releases an operation, so that any worker can claim it after the pause. `uncounted`: the attempt does not count, because the operation
- * was not at fault.
- */
+/** Releases an operation, which any worker can claim after the pause. `uncounted`: the operation was not at fault. */
 export async function releaseOperation(
   db: Db,
   lease: Lease,

@@ -16,10 +16,7 @@ export interface Piece {
   readonly storage_key: string;
 }
 
-/**
- * Returns the tar archive of a backup of files, by its list. The stream fails with `ArchiveDamaged` when the list or a piece is missing or
- * differs from what was stored.
- */
+/** Returns the tar archive of a backup of files, by its list. Fails with `ArchiveDamaged` when the list or a piece is missing or differs. */
 export function readPieces(list: Omit<ArchiveFile, "storage">, listStorage: string, storages: Storages): Readable {
   return Readable.from(contentOf(list, listStorage, storages), { objectMode: false });
 }

@@ -129,19 +129,14 @@ export async function removeBackup(tx: Tx, orgId: string, id: string): Promise<v
   await tx.deleteFrom("backup").where("org_id", "=", orgId).where("id", "=", id).execute();
 }
 
-/**
- * Returns the latest creation time that counts: a backup made while a clock was far ahead must not be the newest until that time has come.
- */
+/** Returns the latest creation time that counts: a backup made while a clock was far ahead must not be the newest until that time has come. */
 function believable(now: Date) {
   return sql<string>`${now}::timestamptz + interval '1 hour'`;
 }
 
 type DailyBackup = Pick<NewBackup, "org_id" | "content">;
 
-/**
- * Returns, for each living project with a database and for each with files in `$STORAGE_DIR`, when its last automatic backup was started and
- * how it went.
- */
+/** Returns for each database, and each project's files, when the last automatic backup was started and how it went. */
 export async function dailyStates(db: Db, now: Date): Promise<readonly (DailyState & DailyBackup)[]> {
   const { rows } = await sql<DailyState & DailyBackup>`
     select d.org_id, d.project_id, d.content, d.ready_at, last.created_at as last_at, last.status as last_status,
@@ -161,10 +156,7 @@ export async function dailyStates(db: Db, now: Date): Promise<readonly (DailySta
   return rows;
 }
 
-/**
- * Locks the project and returns when its newest automatic backup was started. The lock lets a second caller see the backup that a first one
- * has started.
- */
+/** Locks the project and returns when its newest automatic backup was started, so that a second caller sees the first one's. */
 export async function lockDaily(tx: Tx, project: ProjectKey & Pick<NewBackup, "content">, now: Date) {
   const { org_id, project_id, content } = project;
   await lockProject(tx, project);

@@ -39,10 +39,7 @@ export interface DailyState {
 const retryMs = 30 * minuteMs;
 const mostTries = 3;
 
-/**
- * Returns whether the automatic backup should be taken now: it is due, or its last attempt failed a while ago. Stops after three failures a
- * day.
- */
+/** Returns whether the automatic backup should be taken now: it is due, or its last attempt failed a while ago. Stops after three failures a day. */
 export function isDue(state: DailyState, window: BackupWindow, now: Date): boolean {
   const due = lastDue(state.project_id, window, now).getTime();
   if (state.ready_at === null || Date.parse(state.ready_at) > due) return false;
@@ -119,10 +116,7 @@ export interface FinalRetention {
   readonly bytes: number;
 }
 
-/**
- * Returns the ids of one organization's final backups to delete: those that are too old, and the oldest ones over the size limit. The
- * newest is never deleted for its size.
- */
+/** Returns the ids of one organization's final backups to delete: too old, or the oldest over the size limit, but never the newest. */
 export function endedFinals(
   finals: readonly Pick<SizedBackup, "id" | "created_at" | "local_bytes">[],
   keep: FinalRetention,

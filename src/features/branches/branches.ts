@@ -29,10 +29,7 @@ export interface WantedBranch extends ProjectKey {
   /** Whether the mask of the deployed commit changes it before it can be reached. */
   readonly isMasked: boolean;
   readonly minutes?: number | undefined;
-  /**
-   * The project of the same organization whose deployments use the branch as their database; the branch then ends with it. Null: people alone
-   * use it, until it expires.
-   */
+  /** The project whose deployments use the branch as their database, with which it ends. Null: people use it, until it expires. */
   readonly used_by: string | null;
 }
 

@@ -54,10 +54,7 @@ export async function insertBranch(tx: Tx, branch: NewBranch): Promise<boolean> 
   return done.numInsertedOrUpdatedRows === 1n;
 }
 
-/**
- * Returns how many branches the project has for people, and the platform in all, without failed ones and those being deleted. One
- * transaction counts at a time.
- */
+/** Returns how many branches the project has for people, and the platform in all, that count. One transaction counts at a time. */
 export async function countBranches(tx: Tx, { project_id }: ProjectKey) {
   await sql`select pg_advisory_xact_lock(hashtext('berth branches'))`.execute(tx);
   const { rows } = await sql<{ project: number; platform: number }>`

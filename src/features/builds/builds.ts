@@ -28,10 +28,7 @@ export async function findBuild(db: Db | Tx, caller: Pick<Caller, "org_id">, id:
   return selectBuild(db, caller.org_id, id);
 }
 
-/**
- * Returns the newest succeeded build of `commit`. Without `commit`, returns the newest build that went live, so that refused pushes are
- * skipped.
- */
+/** Returns the newest succeeded build of `commit`. Without `commit`, returns the newest build that went live, so that refused pushes are skipped. */
 export async function newestSource(db: Db | Tx, orgId: string, projectId: string, commit?: string) {
   let query = db
     .selectFrom("build")

@@ -4,10 +4,7 @@ import type { Wakeups } from "../../store/wakeups.ts";
 import { endComing } from "../deployments/deployments.ts";
 import { cancelBuild } from "./lifecycle-queries.ts";
 
-/**
- * Cancels a build, or the deployment in progress that came from it. A live deployment stays live. Returns false when there was nothing to
- * cancel.
- */
+/** Cancels a build, or the deployment in progress that came from it. Returns false when there was nothing to cancel. */
 export async function cancelWork(
   db: Db | Tx,
   wakeups: Wakeups,

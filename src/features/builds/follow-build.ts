@@ -56,10 +56,7 @@ export interface PushVerdict {
   readonly build: { readonly id: string; readonly branch: string } | null;
 }
 
-/**
- * Streams the log of a build and its deployment as it is stored, and resolves with whether the deployment went live. Renews the build's
- * lease meanwhile.
- */
+/** Streams the log of a build and its deployment, renews its lease, and resolves with whether the deployment went live. */
 export async function followBuild(
   following: Following,
   build: FollowedBuild,

@@ -4,10 +4,7 @@ import type { HandlerPlatform } from "../context.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 import { addToLog } from "./follow-build.ts";
 
-/**
- * Checks a commit that came without a push as strictly as a pushed one, pins it, and creates the id of its build. Always discards the
- * quarantine.
- */
+/** Checks a commit that came without a push as strictly as a pushed one, pins it, and creates its build's id. Discards the quarantine. */
 export async function keepSource(
   { repositories, logStore }: Pick<HandlerPlatform["ports"], "repositories" | "logStore">,
   { project_id }: ProjectKey,

@@ -60,10 +60,7 @@ export async function renewWaiting(db: Db, id: string, owner: string): Promise<b
   return numUpdatedRows > 0n;
 }
 
-/**
- * Claims the oldest queued build of a project that has no running build and whose images are not being removed. A push that waits holds the
- * lease of its queued build.
- */
+/** Claims the oldest queued build of a project with no running build or removal of images. A push holds the lease of its own. */
 export function takeQueued(db: Db, owner: string, inProgress: InProgress): Promise<TakenBuild | undefined> {
   return claimRow<TakenBuild>(db, {
     ...{ table: "build", owner, inProgress, order: "created_at" },

@@ -28,10 +28,7 @@ export type SourceSettings = ReadSettings | { readonly outcome: "invalid"; reado
 
 const largestBytes = 64 * 1024;
 
-/**
- * Reads the commit's berth.json from the project's folder. Without a configured folder, reads it from the repository's root, where it may
- * name the folder.
- */
+/** Reads the commit's berth.json from the project's folder; without one, from the root, where it may name the folder. */
 export async function readSourceSettings(repositories: Repositories, source: SourceOf): Promise<SourceSettings> {
   const { project_id, commit, root, quarantine = null } = source;
   const path = root === null ? "berth.json" : `${root}/berth.json`;

@@ -185,10 +185,7 @@ function inspect({ repositories, treeLimits }: Receiving, push: Push, commit: st
 // Inspecting one tree within its limits takes up to a second, and a push may have a thousand refs.
 const inspectStoredMs = 60_000;
 
-/**
- * Inspects the branches and tags that are stored but not deployed. Returns the refusal, or null. They have the same limits, because they
- * can be cloned and fetched from here.
- */
+/** Returns why the stored, not deployed branches and tags are refused, or null. They have the same limits: they can be cloned. */
 async function inspectStored(receiving: Receiving, push: Push, deployed: RefChange | null) {
   const untilMs = Date.now() + inspectStoredMs;
   const seen = new Set([deployed?.new]);
@@ -210,9 +207,7 @@ const tooMany = {
   hint: "Push fewer of them at a time.",
 };
 
-/**
- * Returns the commit that a ref points to. A tag may point to any object; returns null unless it is a commit, whose tree could be built.
- */
+/** Returns the commit that a ref points to. A tag may point to any object; returns null unless it is a commit, whose tree could be built. */
 async function commitOf(receiving: Receiving, push: Push, ref: { name: string; new: string }): Promise<string | null> {
   if (!ref.name.startsWith("refs/tags/")) return ref.new;
   return receiving.repositories.peel(push.project_id, ref.new, push.quarantine);

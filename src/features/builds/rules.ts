@@ -23,10 +23,7 @@ export function hasWatched(paths: readonly string[], patterns: readonly string[]
   );
 }
 
-/**
- * Returns the patterns of paths whose changes trigger a deploy: the project's setting, else the file's, else the folder; null: every
- * change.
- */
+/** Returns the patterns of paths whose changes trigger a deploy: the project's setting, else the file's, else the folder; null: every change. */
 export function watchedPatterns(
   setting: readonly string[] | null,
   file: { readonly watch?: readonly string[] | undefined } | null,
@@ -54,10 +51,7 @@ export type DeployDecision =
 const heads = "refs/heads/";
 const tags = "refs/tags/";
 
-/**
- * Chooses the pushed ref to deploy. The deploy branch is the first branch ever deployed; before any deployment it is `main`, else `master`,
- * else the first branch of the push.
- */
+/** Chooses the pushed ref to deploy: the first branch ever deployed; before that `main`, else `master`, else the push's first branch. */
 export function deployRef(refs: readonly RefChange[], deployBranch: string | null): DeployDecision {
   const branches = refs.filter((ref) => ref.name.startsWith(heads));
   const chosen = deployBranch ?? firstBranch(branches);

@@ -67,10 +67,7 @@ export async function requireUpload(ctx: UploadContext): Promise<void> {
   ctx.note({ detail: await releaseReach(ctx.tx, ctx.project.key) });
 }
 
-/**
- * Returns the release command of what serves and what it may reach, for a person or an agent that asks with `dry_run`; the source that is
- * deployed may name another command.
- */
+/** Returns the release command of what serves and what it may reach, for a `dry_run`; the deployed source may name another. */
 export async function releaseReach(
   tx: Tx,
   { org_id, project_id }: ProjectKey,

@@ -259,10 +259,7 @@ export async function challengeAnswer(db: Db, token: string): Promise<string | u
   return row?.answer;
 }
 
-/**
- * Returns a text that changes whenever other certificates are to be served: with each change of the rows, and when the next certificate
- * expires.
- */
+/** Returns a text that changes whenever other certificates are to be served: with each change of the rows, and when the next certificate expires. */
 export async function certificatesMark(db: Db): Promise<string> {
   const { rows } = await sql<{ mark: string }>`
     select changes || ' ' || coalesce((select min(not_after) from certificate where ${serves})::text, '') as mark from certificate_mark`.execute(

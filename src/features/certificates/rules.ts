@@ -117,10 +117,7 @@ export function besidePresent(not_after: string | null, text: string, nowMs: num
     : `The certificate expired at ${end}; the name is served over HTTP. ${text}`;
 }
 
-/**
- * Returns the pause before the next check of a name that cannot have a certificate yet. Checks are frequent at first, while the owner is
- * probably creating the DNS records.
- */
+/** Returns the pause before the next check of a name that cannot have a certificate yet: short while its owner may create the records. */
 export function nextLookMs(createdAt: string, nowMs: number): number {
   const ageMs = nowMs - Date.parse(createdAt);
   if (ageMs < hourMs) return 15_000;

@@ -55,9 +55,7 @@ function refuse(fail: Fail, failure: Failure, unhealthy: "previous_unhealthy" | 
   return fail("unavailable", { error, hint });
 }
 
-/**
- * Fails the build's deployment that is in progress; raising the fence takes it away from its worker. Returns undefined when there is none.
- */
+/** Fails the build's deployment that is in progress; raising the fence takes it away from its worker. Returns undefined when there is none. */
 export async function endComing(
   db: Db | Tx,
   build: { readonly org_id: string; readonly id: string },

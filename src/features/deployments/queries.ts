@@ -157,10 +157,7 @@ export function takeDeployment(db: Db, owner: string, inProgress: InProgress): P
   });
 }
 
-/**
- * Ends a deployment in progress that does not go live; returns false when the lease was lost. One that was only rehearsed has not failed,
- * whatever was found.
- */
+/** Ends a deployment in progress that does not go live; false when the lease was lost. One only rehearsed has not failed. */
 export async function setEnded(tx: Tx, lease: Lease, failure: Failure | null): Promise<boolean> {
   const done = await tx
     .updateTable("deployment")

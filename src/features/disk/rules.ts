@@ -56,10 +56,7 @@ export function nextStorageAccess(bytes: number, limitBytes: number, before: Sto
   return bytes <= limitBytes * reopenShare ? "open" : before;
 }
 
-/**
- * Returns the limit while the whole disk is short of space: projects that use more than the average may not write until there is space
- * again; the others continue.
- */
+/** Returns the limit while the whole disk is short of space: projects over the average may not write until there is space again. */
 export function limitInShortage(limitBytes: number, averageBytes: number): number {
   return Math.min(limitBytes, Math.max(64 * mib, averageBytes - 1));
 }

@@ -94,10 +94,7 @@ function refusalOf(attached: Attached): ["hostname_taken" | "conflict" | "projec
   }
 }
 
-/**
- * Handles a name that another organization has: moves it if the caller's TXT record exists; otherwise refuses and tells the caller which
- * record to create.
- */
+/** Handles a name that another organization has: moves it if the caller's TXT record exists, else refuses and names that record. */
 async function moveOrRefuse(
   ctx: AttachContext,
   wanted: DesiredDomain,

@@ -175,10 +175,7 @@ export interface NewClaim {
   readonly proof: string;
 }
 
-/**
- * Records that the organization asked for a hostname, and returns the proof for its TXT record, which never changes. `held`: it has the
- * hostname from now on.
- */
+/** Records that the organization asked for a hostname, and returns the proof for its TXT record. `held`: it has it from now on. */
 export async function claim(tx: Tx, wanted: NewClaim, held: boolean): Promise<string> {
   const held_at = held ? sql<string>`now()` : null;
   const row = await tx

@@ -5,10 +5,7 @@ import { lockProject, type ProjectKey } from "../projects/projects.ts";
 import { selectInherited, selectVariables, setVariablesMark } from "./queries.ts";
 import { secretName, sizeOf } from "./rules.ts";
 
-/**
- * Returns the project's variables with their values, without those that the platform adds (`PORT`, `DATABASE_URL` …): its own and, of a
- * preview, those that it inherits.
- */
+/** Returns the project's variables with their values, inherited ones included, without those that the platform adds. */
 export async function variablesOf(db: Db | Tx, vault: Vault, project: ProjectKey): Promise<Record<string, string>> {
   const own = await selectVariables(db, project);
   const rows = [...(await selectInherited(db, project)), ...own.map((row) => ({ ...row, ...project }))];
@@ -32,10 +29,7 @@ export function sealVariables(vault: Vault, projectId: string, variables: Readon
   }));
 }
 
-/**
- * Schedules a restart of the application with the changed variables, including those of its database. Before the first deployment there is
- * nothing to restart.
- */
+/** Schedules a restart with the changed variables, including those of the database, unless nothing was deployed yet. */
 export async function markVariablesChanged(wakeups: Wakeups, tx: Tx, project: ProjectKey): Promise<void> {
   // A deployment that is being created has already read the old variables; the lock waits for it, so that it is marked too.
   await lockProject(tx, project);

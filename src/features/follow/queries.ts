@@ -102,10 +102,7 @@ export async function trimDeliveries(db: Db | Tx, followId: string): Promise<voi
     where place > case when signed then ${sql.lit(mostKept)} else ${sql.lit(mostForged)} end)`.execute(db);
 }
 
-/**
- * Requests a fetch as soon as possible. When a person asks, clears the last problem, because the person waits for the result of the new
- * fetch.
- */
+/** Requests a fetch as soon as possible. When a person asks, clears the last problem, because the person waits for the result of the new fetch. */
 export async function requestFetch(tx: Tx | Db, id: string, by: "hook" | "person"): Promise<void> {
   await tx
     .updateTable("project_follow")

@@ -30,9 +30,7 @@ export interface HeldKey {
    * Throws when the hold was lost, so that a change is not made twice.
    */
   keep(db: Db | Tx, answer: StoredAnswer): Promise<void>;
-  /**
-   * Records, in the transaction that makes the change, that the request must not be executed again, although its outcome is not known yet.
-   */
+  /** Records, in the transaction that makes the change, that the request must not be executed again, although its outcome is not known yet. */
   commit(tx: Tx): Promise<void>;
   /** Frees the key for immediate reuse, because nothing was changed. */
   release(): Promise<void>;

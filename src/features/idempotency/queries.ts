@@ -15,10 +15,7 @@ export interface NewKey extends KeyOwner {
   readonly expires_at: Date;
 }
 
-/**
- * Claims a key that is new, has expired, or whose request ended without a trace. Returns undefined if it cannot be claimed; then
- * `selectKey` returns the reason.
- */
+/** Claims a key that is new, has expired, or whose request left no trace. Returns undefined otherwise; `selectKey` tells why. */
 export async function takeKey(db: Db, wanted: NewKey, now: Date): Promise<number | undefined> {
   const { request_hash, held_until, expires_at } = wanted;
   const fresh = { request_hash, held_until, expires_at, committed: false, status_code: null, sealed_answer: null };
@@ -63,10 +60,7 @@ const held = (db: Db | Tx, hold: Hold) =>
     .where(({ and }) => and({ org_id: hold.org_id, token_id: hold.token_id, key: hold.key }))
     .where("attempt", "=", hold.attempt);
 
-/**
- * Records that the change was made, with its response or, while that is unknown, without one. Returns false when another request holds the
- * key by now.
- */
+/** Records that the change was made, with its response if known. Returns false when another request holds the key by now. */
 export async function writeOutcome(
   db: Db | Tx,
   hold: Hold,
@@ -94,10 +88,7 @@ export async function deleteEndedKeys(db: Db, now: Date): Promise<number> {
   return Number(done.numDeletedRows);
 }
 
-/**
- * Removes the oldest responses of each organization that has more than `mostBytes` of them. Reads the rows only when the table is larger
- * than that.
- */
+/** Removes the oldest responses of each organization with more than `mostBytes`. Reads rows only of a table that is larger. */
 export async function dropOldAnswers(db: Db, mostBytes: number): Promise<number> {
   const dropped = await sql`
     update idempotency_key set sealed_answer = null

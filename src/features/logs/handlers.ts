@@ -187,10 +187,7 @@ async function* followLog({ read, after, limit, signal, check }: Following): Asy
   }
 }
 
-/**
- * Splits a page into events; only the first page can be larger than one event. The page's cursor points after its end, so only the last
- * event has an id.
- */
+/** Splits a page into events; only the first page can exceed one. Only the last event has the page's cursor as its id. */
 function* eventsOf(page: LogPage): Generator<ServerEvent> {
   const last = Math.max(0, Math.ceil(page.lines.length / linesAtOnce) - 1) * linesAtOnce;
   for (let from = 0; from < last; from += linesAtOnce) {

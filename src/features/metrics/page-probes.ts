@@ -8,10 +8,7 @@ export interface DuePageProbe {
   readonly hostname: string;
 }
 
-/**
- * Claims pages that are due, so that no other process probes them; the next probe is about `everySeconds` later. Returns only pages of
- * projects that are served.
- */
+/** Claims pages that are due, of projects that are served; no other process probes them for about `everySeconds`. */
 export async function claimDuePageProbes(
   db: Db,
   options: { readonly everySeconds: number; readonly limit: number },

@@ -6,10 +6,7 @@ import type { Family, Sample } from "./exposition.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
-/**
- * Returns the edges' counts per project and counter. A restarted edge gets series of its own, so `sum by (project)` and `rate` stay right
- * across restarts.
- */
+/** Returns the edges' counts per project and counter. A restarted edge gets series of its own, so sums and rates stay right. */
 export async function edgeFamilies(db: Db, usages: readonly EdgeUsage[]): Promise<readonly Family[]> {
   const names = await projectLabels(db);
   const known = usages.flatMap((usage) => {

@@ -29,10 +29,7 @@ export interface NewMessage extends Pick<Message, "kind" | "subject" | "text" | 
   readonly expires_at: Date;
 }
 
-/**
- * Queues a message for every notifier; delivery starts once `tx` is committed. Each delivery is a row of its own and is retried until it
- * expires.
- */
+/** Queues a message for every notifier, in a row of its own that is retried until it expires; delivery starts after the commit. */
 export async function sendMessage(sending: Sending, tx: Tx | Db, message: NewMessage): Promise<void> {
   const { org_id, kind, subject, text, url, created_at, expires_at } = message;
   const rows = sending.ports.notifiers.map(({ name: notifier }) => {

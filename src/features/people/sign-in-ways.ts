@@ -35,10 +35,7 @@ export async function sessionById(db: Db, id: string): Promise<Session | undefin
   return queries.selectSession(db, { id });
 }
 
-/**
- * Refuses to give a session's person another way to sign in unless they proved a moment ago that they are there. Who has no passkey yet
- * proves it by having just signed in.
- */
+/** Refuses another way to sign in unless the person just proved to be there, by a passkey or, without one, by signing in. */
 export async function requireMayAddWay(db: Db, { person_id, fresh_at, created_at, method }: Session): Promise<void> {
   if (isRecent(fresh_at)) return;
   // A switch to another organization begins a session without a sign-in.

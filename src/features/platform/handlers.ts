@@ -145,10 +145,7 @@ async function joinMachine(ctx: Context<"platform.join">): Promise<Result<"platf
   return { script: await poolOf(ctx).joinScript() };
 }
 
-/**
- * Sets whether a machine accepts new replicas. A draining machine keeps its replicas until each of their projects is restarted,
- * health-checked like a deployment, so no request is lost.
- */
+/** Sets whether a machine accepts new replicas. A draining machine keeps its own until their projects are restarted. */
 async function admitMachine(
   ctx: Context<"platform.drain">,
   id: string,

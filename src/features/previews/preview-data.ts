@@ -31,10 +31,7 @@ interface Wanting extends ProjectKey {
   readonly expires_at: Date;
 }
 
-/**
- * Requests a preview's data unless it has any: nothing if its project has no database, else an empty database or a branch. The branch of an
- * earlier push lives as long as the preview.
- */
+/** Requests a preview's data unless it has any: none without a database in the project, else an empty database or a branch. */
 export async function requestData(
   previewing: Asking,
   tx: Tx,

@@ -197,10 +197,7 @@ export interface Issued {
   readonly expires_in: number;
 }
 
-/**
- * Exchanges a code for its token, once. A code that is used again, or by somebody without its verifier, was stolen: its token ends
- * (OAuth 2.1, section 4.1.3).
- */
+/** Exchanges a code for its token, once. A code used again, or without its verifier, was stolen: its token ends (OAuth 2.1, 4.1.3). */
 export async function exchangeCode(platform: Platform, given: Exchange): Promise<Issued | undefined> {
   return platform.db.transaction().execute(async (tx) => {
     const grant = await queries.lockGrant(tx, { hash: digest(given.code) });

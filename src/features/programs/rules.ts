@@ -77,10 +77,7 @@ const kept: readonly Scope[] = ["tokens:write", "ssh-keys:write", "orgs:read", "
 /** What changes people and makes credentials, for which a person's session proves that the person is there. */
 const proven: readonly Scope[] = ["tokens:write", "ssh-keys:write"];
 
-/**
- * Returns which of the person's scopes a program gets. A command line works without later proofs, so it gets those that need one from a person
- * who has just proved to be there.
- */
+/** Returns which of the person's scopes a program gets. A command line makes no later proofs, so it needs one now for those that do. */
 export function scopesFor(
   kind: "cli" | "mcp",
   of: { readonly role: Role; readonly scopes: readonly Scope[]; readonly isProven: boolean },

@@ -149,10 +149,7 @@ async function lock(ctx: ChangeContext, slug: string): Promise<queries.ProjectRo
   return locked === undefined || locked.purged_at !== null ? ctx.fail("not_found") : locked;
 }
 
-/**
- * Returns the hostname for a new slug of `ctx.project`. A slug that the project had before, and that has not expired, gets its former
- * hostname back.
- */
+/** Returns the hostname for a new slug of `ctx.project`: its former one, if the project had the slug and that has not expired. */
 async function nameFor(ctx: Context<"projects.rename">, slug: string, isFirst: boolean): Promise<string> {
   const { tx, project, platform } = ctx;
   const former = await queries.takeBackName(tx, project.key, slug);
@@ -169,10 +166,7 @@ async function nameFor(ctx: Context<"projects.rename">, slug: string, isFirst: b
   throw new Error("no hostname was free for a renamed project");
 }
 
-/**
- * Waits until every edge serves the change, so that it applies to the next request. An edge that starts later reads the rows before it
- * serves.
- */
+/** Waits until every edge serves the change, so that it applies to the next request. An edge that starts later reads the rows before it serves. */
 async function onceServed<T>(ctx: Context<"projects.maintenance">, shown: T, signal: AbortSignal): Promise<T> {
   if ((await edgesConfirm(ctx.platform.db, 0, "route_version")) === "no_edge") return shown;
   if ((await awaitEdges(ctx.platform, { timeoutMs: edgesWithinMs, signal })) !== "behind") return shown;

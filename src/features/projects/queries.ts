@@ -198,10 +198,7 @@ export async function insertProject(tx: Tx, project: NewProject): Promise<boolea
   return done.numInsertedOrUpdatedRows === 1n;
 }
 
-/**
- * Returns whether a project has or had this hostname. Locks the hostname until the transaction ends, so that two concurrent requests cannot
- * both get it.
- */
+/** Returns whether a project has or had this hostname, and locks it until the transaction ends, so that only one can get it. */
 export async function isHostnameTaken(tx: Tx, hostname: string): Promise<boolean> {
   await sql`select pg_advisory_xact_lock(hashtextextended(${`hostname ${hostname}`}, 0))`.execute(tx);
   const { rows } = await sql`

@@ -128,10 +128,7 @@ export async function expireOtherBackups(tx: Tx, { org_id, project_id }: Project
     and expired_at is null and id is distinct from ${kept}`.execute(tx);
 }
 
-/**
- * Tables whose rows are deleted with a purged project, in an order that foreign keys allow. Activity, approvals, the final backup and the
- * purge itself are kept for audits.
- */
+/** Tables whose rows go with a purged project, in an order that foreign keys allow. What audits need is kept. */
 const emptiedTables = [
   "earlier_name",
   "project_follow",

@@ -86,10 +86,7 @@ export async function rehearsalOf(
   return { ...rest, status, started_at, report: report as Rehearsal["report"] };
 }
 
-/**
- * Returns the approval by which a person let a preview go live after they could see its rehearsal, with what that told; undefined when this
- * build is no such promotion.
- */
+/** Returns the approval by which a person who could see its rehearsal let a preview go live, with what that told. */
 export async function promotionSeen(
   db: Db,
   { org_id, build_id }: { readonly org_id: string; readonly build_id: string },

@@ -137,10 +137,7 @@ export function lossesOf({ tables }: RehearsalReport, limits: LossLimits): Rehea
   });
 }
 
-/**
- * Returns what identifies losses for an approval: exactly the same tables and columns, and numbers of rows of the same magnitude, because
- * the live data changes meanwhile.
- */
+/** Returns what identifies losses for an approval: the same tables and columns, and numbers of rows of the same magnitude. */
 export function sameLosses(losses: readonly RehearsedTable[]) {
   return losses
     .map(({ table, change, columns_dropped, rows_removed }) => ({

@@ -47,9 +47,7 @@ export interface WorkloadRow
   readonly replica_rows: readonly ReplicaRow[];
 }
 
-/**
- * What to read: the projects that changed since a snapshot (null: all), or the projects of these workloads, whose rows are always included.
- */
+/** What to read: the projects that changed since a snapshot (null: all), or the projects of these workloads, whose rows are always included. */
 type Asked = { readonly since: string | null } | { readonly ids: readonly string[] };
 
 export interface WorkloadChanges {

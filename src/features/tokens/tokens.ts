@@ -44,10 +44,7 @@ export interface Authenticated {
   readonly last_used_at: string | null;
 }
 
-/**
- * Returns the live token with this text, or undefined. Malformed texts cost no query. A token that works at `/mcp` alone counts as none,
- * unless `door` is `tools`.
- */
+/** Returns the live token with this text, or undefined. One that works at `/mcp` alone counts as none, unless `door` is `tools`. */
 export async function authenticate(
   db: Db,
   text: string,
@@ -82,10 +79,7 @@ export async function callerNow(
   return row && { ...row, scopes: knownScopes(row.scopes) };
 }
 
-/**
- * Refuses a caller who has lost rights since the request was admitted. Only under the lock of the organization, under which they change: what
- * is then given away would outlive them.
- */
+/** Refuses a caller who has lost rights since the request was admitted. Only under the organization's lock, under which they change. */
 export async function requireRightsNow({ tx, caller }: { readonly tx: Tx; readonly caller: Caller }): Promise<void> {
   const now = await callerNow(tx, caller.token_id);
   if (now === undefined) throw new Refused("unauthorized");

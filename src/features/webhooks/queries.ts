@@ -143,10 +143,7 @@ export async function insertTest(
     .executeTakeFirstOrThrow();
 }
 
-/**
- * Claims the next due event of a webhook that is not busy. Tests and codes are sent even to disabled webhooks; a suspended organization's
- * events wait until it is enabled.
- */
+/** Claims the next due event of a webhook that is not busy, of disabled ones tests and codes only, of suspended organizations none. */
 export function takeDelivery(db: Db, owner: string, inProgress: InProgress, busyWebhooks: readonly string[]) {
   return claimRow<TakenDelivery>(db, {
     ...{ table: "webhook_delivery", owner, inProgress, order: "next_attempt_at" },
@@ -206,10 +203,7 @@ export async function markWorking(tx: Tx, webhookId: string): Promise<void> {
     .execute();
 }
 
-/**
- * Counts a failure of this delivery, delays the webhook's other events, and disables the webhook if `disable` gives a reason. The delivery
- * itself keeps the time of its next attempt.
- */
+/** Counts a failure, delays the webhook's other events, and disables it if `disable` gives a reason. The delivery keeps its time. */
 export async function markFailing(
   tx: Tx,
   { id, webhook_id: webhookId }: Pick<TakenDelivery, "id" | "webhook_id">,

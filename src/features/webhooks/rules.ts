@@ -17,10 +17,7 @@ export function pauseAfter(attempts: number): number | null {
   return pausesMs[attempts - 1] ?? null;
 }
 
-/**
- * Returns how long the webhook's other events wait after this many consecutive failures, so that a dead receiver is not called for each of
- * them.
- */
+/** Returns how long the webhook's other events wait after this many consecutive failures, so that a dead receiver is not called for each of them. */
 export function holdAfter(failures: number): number {
   return Math.min(15_000 * 2 ** Math.min(failures - 1, 10), 15 * minuteMs);
 }

@@ -96,10 +96,7 @@ async function admitWhenHealthy(replica: Replica, { address, attempt }: Instance
   }
 }
 
-/**
- * Removes an ended replica from the routes, stores its last output, and records the crash for the project's owner unless something
- * else than the application ended it.
- */
+/** Removes an ended replica from the routes, stores its last output, and records the crash if the application ended by itself. */
 async function recordEnd(replica: Replica): Promise<void> {
   const { platform, workload, row, instance } = replica;
   const attempt = row?.attempt ?? 0;

@@ -61,9 +61,7 @@ interface Start {
   readonly replica: Replica;
 }
 
-/**
- * Starts as many replicas as the limit allows, first those of projects whose visitors are being refused. Each completed start frees a slot.
- */
+/** Starts as many replicas as the limit allows, first those of projects whose visitors are being refused. Each completed start frees a slot. */
 async function beginStarts(starts: readonly Start[], work: InFlight, asked: AskedProjects): Promise<void> {
   const ready = starts.filter(({ key }) => !work.has(key));
   const room = maxStarts - work.startsUnderWay();
@@ -176,10 +174,7 @@ function createInFlight(platform: Platform, wake: () => void) {
   };
 }
 
-/**
- * Stops all applications because the platform stops. Their replicas are marked as stopped, not as exited: otherwise the next start would
- * take them for crashed and delay their start.
- */
+/** Stops all applications with the platform. Their replicas are marked as stopped: crashed ones would be started late. */
 export async function endApplications(platform: Platform): Promise<void> {
   const workloads = await readWorkloads(platform, createKnownWorkloads(platform));
   await Promise.all(

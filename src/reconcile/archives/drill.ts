@@ -4,10 +4,7 @@ import type { TableCount } from "../../ports/postgres-host.ts";
 import type { End } from "../backups/backup-job.ts";
 import { recoverMoment, type MomentWork } from "./recover-moment.ts";
 
-/**
- * Restores a database from its archive up to now in a server of its own, reads every row, and compares each table with the live one. Nothing
- * else changes.
- */
+/** Restores a database from its archive in a server of its own, reads every row, and compares each table with the live one. */
 export async function drill(work: MomentWork): Promise<End> {
   const { platform, operation, history, spec, signal, progress } = work;
   const started_at = new Date().toISOString();

@@ -62,10 +62,7 @@ export async function dropUnwanted(platform: Platform): Promise<void> {
   });
 }
 
-/**
- * Deletes backups that have outlived their retention or take too much of the disk, of one project or of all: marks them, then deletes the
- * file, then the row.
- */
+/** Deletes backups past their retention or over their disk, of one project or all: marks them, then the file, then the row. */
 export async function applyRetention(platform: Platform, project?: ProjectKey): Promise<void> {
   const { db, settings } = platform;
   const now = await provenTime(platform);

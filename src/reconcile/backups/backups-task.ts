@@ -59,9 +59,7 @@ export function backupsTask(platform: Platform, wake: () => void): Task {
   });
 }
 
-/**
- * Runs `work` at the first call after `firstAfterMs` and then at most once per interval; after a failure the next call runs it again.
- */
+/** Runs `work` at the first call after `firstAfterMs` and then at most once per interval; after a failure the next call runs it again. */
 function every(intervalMs: number, work: () => Promise<unknown>, firstAfterMs = 0): () => Promise<void> {
   let last = performance.now() - intervalMs + firstAfterMs;
   return async () => {

@@ -28,10 +28,7 @@ export interface RoomOfBuild {
   leave(): void;
 }
 
-/**
- * Ends builds while the disk is short of space, one after the other, the largest first: one project's mistake must not end its neighbours'
- * builds.
- */
+/** Ends builds while the disk is short of space, the largest first: one project's mistake must not end its neighbours' builds. */
 export function createDiskRoom({ dataDisk, builder }: Pick<Platform["ports"], "dataDisk" | "builder">): DiskRoom {
   const running = new Map<string, Running>();
   let looking: (() => void)[] = [];
@@ -92,10 +89,7 @@ function shortageOf(bytes: number | null): Failure {
 
 type Project = { readonly org_id: string; readonly project_id: string };
 
-/**
- * Returns why a build can't start for lack of space: the disk is nearly full, or the project's images exceed their limit even without its
- * caches. Undefined if it may start.
- */
+/** Returns why a build can't start: the disk is nearly full, or the project's images exceed their limit even without caches. */
 export async function whyNoRoom(platform: Platform, { org_id, project_id }: Project): Promise<Failure | undefined> {
   const { db, ports, settings } = platform;
   if (await isShort(ports)) return storageFull;

@@ -250,10 +250,7 @@ function overDns({ ports, log }: Platform): ChallengePublisher {
   };
 }
 
-/**
- * Renews certificates early if their authority suggests it, such as before it revokes them (RFC 9773 §4.3). Never rejects: if the authority
- * does not respond, the next round asks again.
- */
+/** Renews certificates early if their authority suggests it (RFC 9773 §4.3). If it does not answer, the next round asks again. */
 export async function followSuggestions({ db, ports, log, wakeups }: Platform, signal: AbortSignal): Promise<void> {
   try {
     for (const { id, chain_pem, not_after, next_attempt_at } of await plannedRenewals(db)) {

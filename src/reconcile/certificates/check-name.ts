@@ -106,10 +106,7 @@ function evaluateRecords({ addresses, alias }: Records, ownAddresses: readonly s
   return isPartly ? `the name also points to ${list}: remove those records.` : `the name points to ${list}, not here.`;
 }
 
-/**
- * Returns why CAA records (RFC 8659) forbid the authority; null if they allow it. An authority whose identities are unknown is only stopped
- * by a record that forbids all.
- */
+/** Returns why CAA records (RFC 8659) forbid the authority, or null. An unknown authority is stopped only by a ban of all. */
 function evaluateAuthorities(records: DnsAnswer, identities: readonly string[]): string | null {
   if (records.outcome === "unavailable") return "the DNS servers do not answer for the name's CAA records.";
   if (records.outcome === "none") return null;

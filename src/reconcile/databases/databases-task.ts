@@ -99,10 +99,7 @@ async function stopSleeping({ db, log, ports }: Platform, { id, used_by }: Sleep
   }
 }
 
-/**
- * Returns a database to restart, because an update has replaced its PostgreSQL, if this is the hour for it; the next run finds the next one,
- * once this one serves.
- */
+/** Returns a database to restart for its updated PostgreSQL, if this is the hour; the next run finds the next one. */
 async function replacedDatabase(
   { db, log, ports, settings, clock }: Platform,
   rows: readonly DatabaseRow[],
@@ -142,9 +139,7 @@ async function isHealthy(platform: Platform, row: DatabaseRow, resting: Resting)
 const isSamePlace = (one: ServerAddress | null, other: ServerAddress): boolean =>
   one !== null && one.host === other.host && one.port === other.port;
 
-/**
- * Resolves to true if the host has everything as requested. A database that was running is not marked as failed when another step fails.
- */
+/** Resolves to true if the host has everything as requested. A database that was running is not marked as failed when another step fails. */
 async function repairDatabase(
   platform: Platform,
   row: DatabaseRow,
@@ -219,14 +214,9 @@ async function markDatabaseReady(
   });
 }
 
-/**
- * Tracks which databases can skip a full check. A check opens connections and reads sizes, which would cost too much for many idle
- * databases.
- */
+/** Tracks which databases can skip a full check. A check opens connections and reads sizes, which would cost too much for many idle databases. */
 export interface Resting {
-  /**
-   * Starts a round. If much was written to the disk since the last full check, all databases are checked, to find the one that wrote it.
-   */
+  /** Starts a round. If much was written to the disk since the last full check, all databases are checked, to find the one that wrote it. */
   begin(disk: DataDisk): Promise<void>;
   isResting(id: string): boolean;
   /** Call after a check that found no problem. */

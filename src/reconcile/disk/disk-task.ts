@@ -56,10 +56,7 @@ export function diskTask(platform: Platform): Task {
   };
 }
 
-/**
- * Sets the quota of a storage folder and resolves to its use in bytes; null if quotas don't work, so that the caller must measure the
- * folder.
- */
+/** Sets the quota of a storage folder and resolves to its use in bytes; null if quotas don't work, so that the caller must measure the folder. */
 async function limitStorage({ ports, log }: Platform, project: StorageOwner, bytes: number): Promise<number | null> {
   return ports.runtime.limitStorage(project, bytes).catch((error: unknown) => {
     log.warn({ err: error, project: project.project_id }, "could not set the quota of a storage folder");

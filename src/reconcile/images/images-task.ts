@@ -17,10 +17,7 @@ interface Project {
   readonly org_id: string;
 }
 
-/**
- * Deletes images that no deployment needs any more, keeping those of the serving deployment and of the last good ones, and builds a missing
- * serving one again.
- */
+/** Deletes images that neither serve nor belong to the last good deployments, and builds a missing serving one again. */
 export function imagesTask(platform: Platform): Task {
   return {
     name: "images",

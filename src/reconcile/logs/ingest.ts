@@ -10,10 +10,7 @@ import type { IngestOutput, OutputSource } from "./output-source.ts";
 
 type IngestPlatform = Pick<Platform, "ports" | "settings" | "clock">;
 
-/**
- * Creates the ingestion, which runs once at a time per workload: the logs task and a release that needs the newest lines may request it
- * concurrently.
- */
+/** Creates the ingestion, once at a time per workload: the logs task and a release may request it concurrently. */
 export function createIngest(platform: IngestPlatform): IngestOutput {
   const runExclusive = createKeyedMutex();
   const budgetOf = createLineBudgets(platform.settings.logLines);
@@ -111,10 +108,7 @@ function lostLinesText(lines: number): string {
 
 const turnMs = 10;
 
-/**
- * Returns the lines as a log stores them. Lets other work through in between: to redact a flood of long lines with a project's thousand secrets
- * takes seconds.
- */
+/** Returns the lines as a log stores them. Lets other work through: redacting a flood of long lines takes seconds. */
 export async function redactLines(lines: readonly string[], redact: Redact): Promise<string[]> {
   const texts: string[] = [];
   let turn = performance.now();
@@ -144,10 +138,7 @@ interface Bucket {
 
 const mostReplicas = 10_000;
 
-/**
- * Returns a function that looks up a replica's budget. Budgets outlive deployments, so that an application can't get more lines by
- * crashing.
- */
+/** Returns a function that looks up a replica's budget. Budgets outlive deployments, so that an application can't get more lines by crashing. */
 function createLineBudgets({ burst, perSecond }: LineRate): (replica: string) => LineBudget {
   const buckets = new Map<string, Bucket>();
   const refill = (bucket: Bucket): Bucket => {

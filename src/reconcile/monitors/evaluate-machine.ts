@@ -83,10 +83,7 @@ export function evaluateLoad(load: number, cpus: number, warnPerCpu: number): Fi
 
 const skewMs = { warn: 1000, fail: 10_000 };
 
-/**
- * Evaluates how far this machine's clock differs from the database's. `windowMs`, half the duration of the query, is the precision of the
- * difference.
- */
+/** Evaluates how far this machine's clock differs from the database's. `windowMs`: half of the query's time, the precision. */
 export function evaluateClock(differenceMs: number, windowMs: number): Finding {
   const sureMs = Math.max(0, Math.abs(differenceMs) - windowMs);
   const detail = `The clock differs from the database's by ${Math.round(Math.abs(differenceMs))} ms (within ${Math.round(windowMs)} ms).`;

@@ -15,10 +15,7 @@ export interface OwnDatabase {
 
 const slowMs = 1000;
 
-/**
- * Evaluates the control plane's own database. If it does not respond at all, nothing can be stored here; then `/readyz` and the log report
- * it.
- */
+/** Evaluates the control plane's own database. If it does not respond at all, nothing can be stored here; then `/readyz` and the log report it. */
 export function evaluateOwnDatabase({ answeredInMs, connections, most, isListening }: OwnDatabase): Finding {
   const detail = `The database answers in ${Math.round(answeredInMs)} ms; ${connections} of ${most} connections are in use.`;
   const share = connections / most;

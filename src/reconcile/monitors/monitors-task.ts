@@ -151,9 +151,7 @@ function machineDescriber(platform: Platform, isPrimary: boolean) {
 
 const timeoutMs = 120_000;
 
-/**
- * Returns how much disk space each folder uses, in bytes, by name; a missing folder uses none. Null if that takes more than two minutes.
- */
+/** Returns how much disk space each folder uses, in bytes, by name; a missing folder uses none. Null if that takes more than two minutes. */
 export async function folderSizes(
   folders: Readonly<Record<string, string>>,
   signal: AbortSignal,

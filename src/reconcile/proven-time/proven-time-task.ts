@@ -5,10 +5,7 @@ import type { Platform } from "../platform.ts";
 // Smaller steps back are corrections, as of cron's schedules.
 const setBackMs = 1000;
 
-/**
- * Advances the time that deletions go by, and lets nothing wait for a time that the clock has been set back from. Runs in one process only:
- * each would add its own time.
- */
+/** Advances the time that deletions go by; nothing waits for a time that the clock was set back from. In one process only. */
 export function provenTimeTask({ db, clock }: Platform, monotonicMs: () => number = () => performance.now()): Task {
   let lastMs: number | undefined;
   let lastNowMs = Infinity;

@@ -61,10 +61,7 @@ const signs: readonly Sign[] = [
   },
 ];
 
-/**
- * Returns the failure with the output line that names the cause added to its summary, and with a hint for that cause; unchanged if no line
- * does.
- */
+/** Returns the failure with the output line that names the cause added to its summary, and with a hint for that cause; unchanged if no line does. */
 export function explainFailure(given: Failure, { words, hasDatabase }: FailureFacts): Failure {
   const failure = explainMissingDatabase(given, { words, hasDatabase });
   if (failure.code !== "crash_on_boot" && failure.code !== "release_failed") return failure;

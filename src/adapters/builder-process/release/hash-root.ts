@@ -59,10 +59,7 @@ export class TreeTooLarge extends Error {
   }
 }
 
-/**
- * Measures a tree without reading files; throws `TreeTooLarge` as soon as it exceeds the limits. Clears setuid and setgid bits, which would
- * make a program run as its owner.
- */
+/** Measures a tree without reading files; throws `TreeTooLarge` beyond the limits. Clears setuid and setgid bits. */
 export function measureTree({ root, known, limits }: TreeInput): void {
   const left = { ...limits };
   const spend = (bytes: number) => {

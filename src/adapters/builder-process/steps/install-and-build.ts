@@ -18,10 +18,7 @@ export interface Finished {
   readonly remember: ((tree: string, entries: ReadonlyMap<string, HashedFolder>) => Promise<void>) | null;
 }
 
-/**
- * Installs dependencies, or reuses a kept install with the same key, and builds. Dependencies that only builds need are still in the folder
- * afterwards.
- */
+/** Installs dependencies, or reuses a kept install with the same key, and builds. Dependencies for builds only are still there afterwards. */
 export async function installAndBuild(context: InstallContext, plan: BuildPlan): Promise<Installed> {
   // The first step fails with the same error, so it is not reported here.
   if (needsSandbox(plan)) context.sandbox.prepare(buildSandboxId(context.buildId)).catch(() => {});
@@ -116,10 +113,7 @@ async function complete(folder: string): Promise<Pick<Installed, "completeAtMs" 
   return { completeAtMs: Date.now() + 1, names: await namesIn(folder) };
 }
 
-/**
- * Reduces the installed folder to what the release needs: with a kept production install if the build changed nothing in it, else by the
- * plan's prune steps.
- */
+/** Reduces the installed folder to what the release needs: a kept production install if the build changed nothing, else by prune steps. */
 export async function finishInstall(context: InstallContext, plan: BuildPlan, installed: Installed): Promise<Finished> {
   const { install: wanted } = plan;
   if (wanted === null) return nothingKnown;
@@ -175,10 +169,7 @@ async function isThere(folder: string): Promise<boolean> {
   return (await lstat(folder).catch(() => null))?.isDirectory() ?? false;
 }
 
-/**
- * Returns whether nothing below the folder changed since the install and no name in it is missing. The folder's own ctime does not count,
- * because caches are moved in and out.
- */
+/** Returns whether nothing in the folder changed since the install. Its own ctime does not count: caches are moved in and out. */
 async function isUnchanged(folder: string, { completeAtMs, names }: Installed, signal: AbortSignal): Promise<boolean> {
   if ((await namesIn(folder)) !== names) return false;
   const since = `@${(completeAtMs / 1000).toFixed(3)}`;

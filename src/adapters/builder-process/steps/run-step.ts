@@ -37,10 +37,7 @@ export interface StepContext {
 const fewProcesses = 64;
 const judgedBytes = 256 * 1024;
 
-/**
- * Runs one step in the sandbox. If it fails in a way that `instead` can handle, runs that step. Throws `BuildRefused` with the classified
- * failure, or as `TimeLimit.check` does.
- */
+/** Runs one step in the sandbox, and `instead` if it fails in a way that this can handle. Throws `BuildRefused`, or as `TimeLimit.check` does. */
 export async function runStep(context: StepContext, step: Step): Promise<void> {
   if ((await tryStep(context, step)) || step.instead === undefined) return;
   context.log.detail(step.instead.note);
@@ -195,10 +192,7 @@ function binds({ workspace, tools, packageDirs, compiledCode }: StepContext): Sa
   ];
 }
 
-/**
- * Returns whether a mount target below /tmp is still a folder. If an earlier step replaced it with a link, bubblewrap would follow that out
- * of the sandbox.
- */
+/** Returns whether a mount target below /tmp is still a folder: bubblewrap would follow a link out of the sandbox. */
 function isStillThere({ tmp }: Workspace, target: string): boolean {
   return !isBelowTmp(target) || isPlain(tmp, relative("/tmp", target), "folder");
 }

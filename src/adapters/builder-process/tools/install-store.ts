@@ -13,10 +13,7 @@ import type { Trash } from "../steps/trash.ts";
 export interface InstallStore {
   /** Copies the folder with this key to `target` for a user; returns false if there is none. */
   copy(key: string, target: string, uid: number): Promise<boolean>;
-  /**
-   * Takes over a folder that no process writes to any more, once it is synced to disk. Removes the least recently used folders if the store
-   * is too large.
-   */
+  /** Takes over a folder that no process writes to any more, once it is synced. Removes the least recently used ones of a store that is too large. */
   keep(key: string, folder: string): Promise<void>;
 }
 

@@ -40,10 +40,7 @@ const listTtlMs = 6 * 60 * 60 * 1000;
 const askTimeoutMs = 60_000;
 const fetchTimeoutMs = 300_000;
 
-/**
- * Returns all published versions, from a list at most six hours old or the registry. Falls back to an older list if the registry does not
- * answer.
- */
+/** Returns all published versions, from a list at most six hours old or the registry; from an older list if the registry does not answer. */
 export async function publishedVersions(options: NpmPackagesOptions, name: string): Promise<readonly string[]> {
   const file = join(options.folder, `${fileName(name)}.versions.json`);
   const kept = await readList(file);

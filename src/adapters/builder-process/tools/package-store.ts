@@ -12,10 +12,7 @@ import type { Workspace } from "../steps/workspace.ts";
  * package from a project's cache if the content matches the digest, so no project can change what another one installs.
  */
 export interface PackageStore {
-  /**
-   * Links the lock file's packages into the project's npm cache, where npm finds and verifies them. The returned function, called after the
-   * build, stores what npm fetched in addition.
-   */
+  /** Links the lock file's packages into the project's npm cache. The returned function, called after the build, stores what npm fetched. */
   provide(source: LockedSource): Promise<() => Promise<void>>;
 }
 

@@ -34,10 +34,7 @@ const denoPackage = `@deno/${process.platform}-${process.arch}-glibc`;
 // npm's packages of the binaries from https://nodejs.org/dist are named by platform and processor.
 const nodePackage = `node-${process.platform}-${process.arch}`;
 
-/**
- * Returns the Node for a release: the platform's own if there is no wish or it fits, else a fetched one. Throws `BuildRefused` with
- * `node_version_unavailable` or `registry_unreachable`.
- */
+/** Returns the Node for a release: the platform's own if it fits, else a fetched one. Throws `BuildRefused`. */
 export async function nodeToolchain(options: NpmPackagesOptions, wish: NodeWish | null): Promise<Toolchain> {
   const own = process.version.slice(1);
   const version = wish === null || semver.satisfies(own, wish.range) ? own : await chooseVersion(options, wish, own);

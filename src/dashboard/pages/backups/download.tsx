@@ -73,10 +73,7 @@ interface Received {
   readonly onBytes: (bytes: number) => void;
 }
 
-/**
- * Receives a file through a tunnel to the database. The parts are blobs, which the browser keeps outside of the page's memory. Throws the
- * platform's reason.
- */
+/** Receives a file through a tunnel to the database, in blobs, outside of the page's memory. Throws the platform's reason. */
 function receiveFile(client: Client, { slug, id, onBytes }: Received): Promise<Blob> {
   const socket = client.tunnel("database.tunnel", { params: { slug, id } });
   const parts: Blob[] = [];

@@ -19,10 +19,7 @@ interface GridProps {
   readonly onDelete: (row: Row) => void;
 }
 
-/**
- * A table's rows below a header that stays visible. Arrow keys move between cells, Enter opens one: in place if it can be changed there, or
- * else its value in a dialog.
- */
+/** A table's rows below a header that stays visible. Arrow keys move between cells; Enter edits one in place, or shows it in a dialog. */
 export function Grid({ slug, page, search, onSearch, onCell, onDelete }: GridProps) {
   const sortBy = (name: string) => {
     const isDown = search.sort === name && search.dir === undefined;

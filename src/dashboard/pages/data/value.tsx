@@ -12,10 +12,7 @@ export function Value({ value }: { readonly value: unknown }) {
 // As many characters as fit a cell even if all are of the widest kind.
 const surelyFitting = 24;
 
-/**
- * Returns whether a value may be too long for its cell. Only such cells clip, because each one that does costs time in every frame of
- * scrolling.
- */
+/** Returns whether a value may be too long for its cell. Only such cells clip, because each one that does costs time in every frame of scrolling. */
 export function isLong(value: unknown): boolean {
   return typeof value === "object" ? value !== null : String(value as string | number | boolean).length > surelyFitting;
 }

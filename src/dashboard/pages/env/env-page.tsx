@@ -116,10 +116,7 @@ function Lists({
   );
 }
 
-/**
- * Returns the first deployment with the current value: its number, `next deployment` if there is none yet, or a dash if it is older than
- * the loaded list.
- */
+/** Returns the first deployment with the current value, `next deployment` if there is none yet, or a dash if it is not in the loaded list. */
 function usedSince(deployments: Answer<"deployments.list"> | undefined, changed: string | null): string {
   if (deployments === undefined || changed === null) return "–";
   const later = deployments.deployments.filter(({ created_at: at }) => at >= changed);

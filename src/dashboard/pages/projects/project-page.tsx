@@ -75,9 +75,7 @@ function Active({ project }: { readonly project: Project }) {
   );
 }
 
-/**
- * Opens the newest build if it came while the page was open and nothing is live yet, so that the user sees the first push without a click.
- */
+/** Opens the newest build if it came while the page was open and nothing is live yet, so that the user sees the first push without a click. */
 function useShowFirst(
   { slug, active_deployment: active }: Project,
   newest: string | undefined,
