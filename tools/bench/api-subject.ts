@@ -68,9 +68,7 @@ async function makeProjects(platform: HandlerPlatform, org: TestOrganization): P
   for (let number = 0; number < listedProjects; number += 1) await testProject(platform, org, `p-${number}`);
 }
 
-/**
- * Returns where a process spends its busy time, as fractions of 1: by package for foreign code, by folder for Berth's own, largest first.
- */
+/** Returns where a process spends its busy time, as fractions of 1: by package for foreign code, by folder for Berth's own, largest first. */
 async function profileFor(milliseconds: number): Promise<[string, number][]> {
   const session = new Session();
   session.connect();

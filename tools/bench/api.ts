@@ -1,22 +1,18 @@
 import { once } from "node:events";
-import { existsSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { runOk, start, systemPath } from "../../src/kit/exec.ts";
+import { start, systemPath } from "../../src/kit/exec.ts";
+import { lacks, load } from "./nginx.ts";
 import { secondsOfTree } from "./processor-time.ts";
-import { costRow, median, rateRow, type BenchRow, type BenchStep } from "./row.ts";
+import { costRow, inTurns, medians, rateRow, type BenchRow, type BenchStep } from "./row.ts";
 
 const rounds = 3;
 const seconds = 4;
-const connections = 64;
 const goal = 0.75;
 const subject = fileURLToPath(new URL("api-subject.ts", import.meta.url));
 
 /** Returns what the machine lacks for `measureApi`, as a sentence; undefined if nothing. */
-export function apiBenchLacks(): string | undefined {
-  const found = systemPath.split(":").some((folder) => existsSync(`${folder}/wrk`));
-  return found ? undefined : "The API is not measured: wrk is not installed.";
-}
+export const apiBenchLacks = () => lacks("The API is", "wrk");
 
 /** Loads the real API with authenticated GETs, and bare Fastify with the same queries, in turn. Throws if `apiBenchLacks` something. */
 export async function measureApi(): Promise<BenchRow[]> {
@@ -30,22 +26,15 @@ async function compare(asked: "one" | "list", name: string, wanted: number | nul
   const ours = await open("ours", asked);
   const bare = await open("bare", asked);
   try {
-    const rates = { ours: [] as number[], bare: [] as number[] };
-    const used = { ours: [] as number[], bare: [] as number[] };
-    const measure = async (which: "ours" | "bare", subject: Subject) => {
+    const measure = (subject: Subject) => async () => {
       const before = secondsOfTree(subject.pid);
-      const rate = await load(subject, seconds);
-      rates[which].push(rate);
-      used[which].push((secondsOfTree(subject.pid) - before) / (rate * seconds));
+      const { perSecond, requests } = await loadSubject(subject, seconds);
+      return { perSecond, secondsEach: (secondsOfTree(subject.pid) - before) / requests };
     };
-    // Warm up first: the first requests run before the code is compiled.
-    for (const each of [bare, ours]) await load(each, 2);
-    for (let round = 0; round < rounds; round += 1) {
-      await measure("bare", bare);
-      await measure("ours", ours);
-    }
-    const both = { ours: median(rates.ours), theirs: median(rates.bare), goal: wanted };
-    const costs = { ours: median(used.ours), theirs: median(used.bare) };
+    // The first round is not counted: the first requests run before the code is compiled.
+    const measured = await inTurns(rounds, { ours: measure(ours), theirs: measure(bare) }, 1);
+    const both = { ...medians(measured, (each) => each.perSecond), goal: wanted };
+    const costs = medians(measured, (each) => each.secondsEach);
     const against = "bare Fastify with the same query";
     const cost = costRow(`${name}, processor time of the server's process a request`, against, costs);
     return [rateRow(name, against, both), { ...cost, steps: stepsOf(costs, await parts(ours), await parts(bare)) }];
@@ -78,7 +67,7 @@ async function open(which: "ours" | "bare", asked: "one" | "list"): Promise<Subj
 
 /** Returns where a subject spends its time under load, as fractions of 1. */
 async function parts(subject: Subject): Promise<ReadonlyMap<string, number>> {
-  const loading = load(subject, 3);
+  const loading = loadSubject(subject, 3);
   const found = await subject.profile();
   await loading;
   return new Map(found);
@@ -100,9 +89,6 @@ function stepsOf(
   }));
 }
 
-async function load({ url, token }: Subject, forSeconds: number): Promise<number> {
-  const args = ["-t1", `-c${connections}`, `-d${forSeconds}s`, "-H", `authorization: Bearer ${token}`, url];
-  const { stdout } = await runOk({ file: "wrk", args }, { timeoutMs: (forSeconds + 20) * 1000 });
-  if (/Non-2xx or 3xx responses/.test(stdout)) throw new Error(`${url} did not answer with 200`);
-  return Number(/Requests\/sec:\s+([\d.]+)/.exec(stdout)?.[1]);
+function loadSubject({ url, token }: Subject, forSeconds: number) {
+  return load(url, forSeconds, "-H", `authorization: Bearer ${token}`);
 }

@@ -12,7 +12,7 @@ import { branchesTask } from "../../src/reconcile/branches/branches-task.ts";
 import { startBackupPlatform, type BackupPlatform, type TestProject } from "../../test/support/backups.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import { freePort } from "../../test/support/free-port.ts";
-import { benchSize, median, rateRow, timeRow, type BenchRow } from "./row.ts";
+import { benchSize, inTurns, median, medians, rateRow, timed, timeRow, type BenchRow } from "./row.ts";
 
 const pgbackrest = "/usr/bin/pgbackrest";
 const pgbench = "/usr/bin/pgbench";
@@ -80,18 +80,9 @@ async function measureWrites(
   running: BackupPlatform,
   { archived, plain }: { readonly archived: TestProject; readonly plain: TestProject },
 ): Promise<BenchRow> {
-  const [ours, theirs]: [number[], number[]] = [[], []];
-  for (let round = 0; round <= rounds; round += 1)
-    for (const [project, seen] of [
-      [plain, theirs],
-      [archived, ours],
-    ] as const) {
-      const rate = await writeTo(running, project, round === 0);
-      if (round > 0) seen.push(rate);
-    }
-  return rateRow("transactions of pgbench with an archive", "the same database without one", {
-    ...{ ours: median(ours), theirs: median(theirs), goal: 0.97 },
-  });
+  const writes = (project: TestProject) => (round: number) => writeTo(running, project, round === 0);
+  const rates = medians(await inTurns(rounds, { ours: writes(archived), theirs: writes(plain) }, 1));
+  return rateRow("transactions of pgbench with an archive", "the same database without one", { ...rates, goal: 0.97 });
 }
 
 async function writeTo(running: BackupPlatform, project: TestProject, isFirst: boolean): Promise<number> {
@@ -118,14 +109,11 @@ async function measureCopies(
   const storage = createDiskStorage({ dir: join(dir, "copies") });
   const consume = async (archive: Parameters<typeof packArchive>[0]) =>
     void (await packArchive(archive, { storage, key: "copy", signal, onBytes: () => {} }));
-  const [ours, theirs]: [number[], number[]] = [[], []];
-  for (let round = 0; round < rounds; round += 1) {
-    theirs.push(await timed(() => bare.backrest("--type=full", "--start-fast", "backup")));
-    ours.push(await timed(() => history.copy(specOf(running.platform.vault, row), { signal, consume })));
-  }
-  return timeRow("a copy of the running database", "pgbackrest backup --type=full", {
-    ...{ ours: median(ours), theirs: median(theirs) },
+  const times = await inTurns(rounds, {
+    theirs: () => timed(() => bare.backrest("--type=full", "--start-fast", "backup")),
+    ours: () => timed(() => history.copy(specOf(running.platform.vault, row), { signal, consume })),
   });
+  return timeRow("a copy of the running database", "pgbackrest backup --type=full", medians(times));
 }
 
 async function measureRestores(
@@ -142,32 +130,24 @@ async function measureRestores(
   const theirMoment = await bare.sql("select now()");
   await bare.sql("insert into events values (0, now(), '')");
   await bare.sql("select pg_switch_wal()");
-  const [beside, branched, theirs]: [number[], number[], number[]] = [[], [], []];
-  for (let round = 0; round < rounds; round += 1) {
-    theirs.push(await timed(() => bare.restore(theirMoment)));
-    branched.push(await timed(() => branchAt(running, of(`/database/branches`), { name: `b${round}`, at: moment })));
-    beside.push(await timed(() => call(running, "POST", of("/restore"), { at: moment })));
-  }
-  const against = "pgbackrest restore, answering";
+  const beside: number[] = [];
+  const branched = await inTurns(rounds, {
+    theirs: () => timed(() => bare.restore(theirMoment)),
+    async ours(round) {
+      beside.push(await timed(() => call(running, "POST", of("/restore"), { at: moment })));
+      return timed(() => branchAt(running, of("/database/branches"), { name: `b${round}`, at: moment }));
+    },
+  });
+  const [against, times] = ["pgbackrest restore, answering", medians(branched)];
   return [
-    timeRow("a branch at a moment, answering", against, {
-      ...{ ours: median(branched), theirs: median(theirs), goal: 0.5 },
-    }),
-    timeRow("restored to a moment beside the live one, rows counted", against, {
-      ...{ ours: median(beside), theirs: median(theirs) },
-    }),
+    timeRow("a branch at a moment, answering", against, { ...times, goal: 0.5 }),
+    timeRow("restored to a moment beside the live one, rows counted", against, { ...times, ours: median(beside) }),
   ];
 }
 
 async function branchAt(running: BackupPlatform, path: string, body: { readonly name: string; readonly at: string }) {
   await call(running, "POST", path, body);
   await eventually(async () => (await call(running, "GET", `${path}/${body.name}`))["status"] === "ready", body.name);
-}
-
-async function timed(work: () => Promise<unknown>): Promise<number> {
-  const from = performance.now();
-  await work();
-  return performance.now() - from;
 }
 
 /** Starts a PostgreSQL server whose log pgBackRest archives, as its documentation sets it up. */
@@ -189,27 +169,17 @@ async function startBare(dir: string) {
   );
   await runOk({ file: "/bin/chown", args: ["-R", "postgres:postgres", dir] });
   await as(program("initdb"), "-D", data, "-A", "trust", "--data-checksums");
-  const serve = (folder: string, at: number) =>
-    as(
-      program("pg_ctl"),
-      "-D",
-      folder,
-      "-w",
-      "-t",
-      "600",
-      "-l",
-      join(dir, "postgres.log"),
-      "-o",
-      `-p ${at} -k ${dir}/socket -c listen_addresses= -c archive_mode=${folder === data ? "on" : "off"} -c archive_command='${pgbackrest} --config=${config} --stanza=bench archive-push %p'`,
-      "start",
-    );
-  const stop = (folder: string) => as(program("pg_ctl"), "-D", folder, "-w", "-m", "fast", "stop");
+  const control = (folder: string, ...args: string[]) => as(program("pg_ctl"), "-D", folder, "-w", ...args);
+  const archive = `-c archive_command='${pgbackrest} --config=${config} --stanza=bench archive-push %p'`;
+  const serve = (folder: string, at: number) => {
+    const options = `-p ${at} -k ${dir}/socket -c listen_addresses= -c archive_mode=${folder === data ? "on" : "off"} ${archive}`;
+    return control(folder, ...["-t", "600", "-l", join(dir, "postgres.log"), "-o", options, "start"]);
+  };
+  const stop = (folder: string) => control(folder, "-m", "fast", "stop");
   await serve(data, port);
   await backrest("stanza-create");
-  const sql = async (text: string) =>
-    (
-      await as("/usr/bin/psql", "-XAtq", "-h", `${dir}/socket`, "-p", `${port}`, "-d", "postgres", "-c", text)
-    ).stdout.trim();
+  const to = ["-XAtq", "-h", `${dir}/socket`, "-p", `${port}`, "-d", "postgres"];
+  const sql = async (text: string) => (await as("/usr/bin/psql", ...to, "-c", text)).stdout.trim();
   return {
     backrest,
     sql,
@@ -217,13 +187,8 @@ async function startBare(dir: string) {
     /** Restores to a moment into a folder of its own, and resolves once that answers. */
     async restore(moment: string) {
       await as("/bin/mkdir", "-m", "700", restored);
-      await backrest(
-        `--pg1-path=${restored}`,
-        "--type=time",
-        `--target=${moment}`,
-        "--target-action=promote",
-        "restore",
-      );
+      const target = ["--type=time", `--target=${moment}`, "--target-action=promote"];
+      await backrest(`--pg1-path=${restored}`, ...target, "restore");
       await serve(restored, port + 1);
       await stop(restored);
       await rm(restored, { recursive: true });

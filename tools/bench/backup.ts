@@ -143,7 +143,7 @@ function libpq({ endpoint, spec }: Bare): Record<string, string> {
   return {
     PATH: "/usr/bin:/bin",
     PGHOST: endpoint.host,
-    PGPORT: String(endpoint.port),
+    PGPORT: `${endpoint.port}`,
     PGUSER: spec.role_name,
     PGPASSWORD: spec.password,
     PGDATABASE: spec.database_name,

@@ -1,13 +1,11 @@
-import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { pathsIn } from "../../src/daemon/config.ts";
 import type { EdgeAddress } from "../../src/ports/edge-attack.suite.ts";
 import { createApp, nodeApp, startPlatform, type TestApp, type TestPlatform } from "../../test/e2e/platform.ts";
 import { servingPid } from "../../test/support/edges.ts";
-import type { AttackPlan } from "./edge-attacker.ts";
 import { p99, visitFromOwnThread } from "./visitor.ts";
-import { countRow, memoryRow, timeRow, type BenchRow } from "./row.ts";
+import { countRow, goalRow, timeRow, type BenchRow } from "./row.ts";
 
 const readers = 200;
 const quietMs = 15_000;
@@ -21,16 +19,14 @@ const memoryGoalMb = 300;
  */
 export async function measureCombinedAttack(): Promise<BenchRow[]> {
   const platform = await startPlatform();
-  const plan: AttackPlan = { readers, hosts: { bad: "bad.localhost", flood: "flood.localhost" } };
-  const attacker = new Worker(new URL("edge-attacker.ts", import.meta.url), { workerData: plan });
+  let attacker: Worker | undefined;
   try {
-    await once(attacker, "message");
     const huge = await startApps(platform);
     const edge: EdgeAddress = { host: "127.0.0.1", port: platform.edgePort, over: "http" };
     const { haproxy } = pathsIn(platform.dataDir);
     const pid = servingPid(haproxy);
     const quiet = await visitFromOwnThread({ edge, host: "neighbour.localhost", forMs: quietMs });
-    attacker.postMessage(edge);
+    attacker = new Worker(new URL("edge-attacker.ts", import.meta.url), { workerData: { edge, readers } });
     const [attacked, builds] = await Promise.all([
       visitFromOwnThread({ edge, host: "neighbour.localhost", forMs: attackedMs }),
       buildUntil(huge, performance.now() + attackedMs),
@@ -40,15 +36,11 @@ export async function measureCombinedAttack(): Promise<BenchRow[]> {
     const asked = attacked.latenciesMs.length + attacked.failures.length;
     return [
       countRow(`edge, failed requests of a neighbour beside ${beside}`, `${asked}`, attacked.failures.length),
-      timeRow(`edge, its p99 beside them`, "its quiet p99", {
-        ...{ ours: p99(attacked), theirs: p99(quiet), goal: p99Goal },
-      }),
-      memoryRow(`edge, peak memory beside them`, `${memoryGoalMb} MB`, {
-        ...{ ours: peakMemoryMb(pid), theirs: memoryGoalMb, goal: 1 },
-      }),
+      timeRow("edge, its p99 beside them", "its quiet p99", { ours: p99(attacked), theirs: p99(quiet), goal: p99Goal }),
+      goalRow("edge, peak memory beside them", peakMemoryMb(pid), { goal: memoryGoalMb, unit: "MB" }),
     ];
   } finally {
-    await attacker.terminate();
+    await attacker?.terminate();
     await platform.destroy();
   }
 }

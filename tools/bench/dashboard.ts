@@ -4,7 +4,7 @@ import { missingPart } from "../../src/adapters/postgres-host-local/test-fixture
 import { createApp, startPlatform, type TestPlatform } from "../../test/e2e/platform.ts";
 import { launchBrowser, noBrowser } from "../../test/support/browser.ts";
 import { eventually, guardMs } from "../../test/support/eventually.ts";
-import { benchSize, goalRow, median, timeRow, type BenchRow } from "./row.ts";
+import { benchSize, comparing, goalRow, median, timeRow, type BenchRow } from "./row.ts";
 
 const slowdown = 4;
 const rounds = 5;
@@ -29,10 +29,7 @@ export function dashboardBenchLacks(): string | undefined {
   return missingPart === false ? undefined : `The dashboard is not measured: ${missingPart}.`;
 }
 
-/**
- * Measures what a person waits for in a browser: paint on a slowed-down processor, script, layout shifts, and the frames of long scrolling.
- * Needs 1 GB of disk.
- */
+/** Measures what a person waits for: paint on a slow processor, script, layout shifts, frames of scrolling. Needs 1 GB of disk. */
 export async function measureDashboard(): Promise<readonly BenchRow[]> {
   // Accept all lines of the log at once instead of a thousand a second.
   const platform = await startPlatform({ BERTH_LOG_LINES_PER_SECOND: "1000000" });
@@ -198,10 +195,9 @@ interface Frames {
 
 function framesRows(name: string, ours: Frames, empty: Frames): BenchRow[] {
   const against = "an empty page";
-  const rates = { ours: ours.perSecond, theirs: empty.perSecond, ratio: ours.perSecond / empty.perSecond };
   return [
     goalRow(name, ours.perSecond, { goal: goals.framesPerSecond, unit: "frames/s" }),
-    { name, against, ...rates, unit: "frames/s", goal: null },
+    comparing("frames/s")(name, against, { ours: ours.perSecond, theirs: empty.perSecond }),
     goalRow(`${name}, 99 % of frames within`, ours.lateMs, { goal: goals.lateFrameMs, unit: "ms" }),
     timeRow(`${name}, 99 % of frames within`, against, { ours: ours.lateMs, theirs: empty.lateMs, goal: null }),
     goalRow(`${name}, processor time of the page a frame`, ours.processorMs, {
@@ -220,10 +216,7 @@ async function measureEmptyPage(page: Page, speed: number): Promise<Frames> {
   return frames;
 }
 
-/**
- * Scrolls with real wheel events and records the time of every frame. `speed` is in pixels a second; negative values scroll towards the
- * start.
- */
+/** Scrolls with real wheel events and records the time of every frame. `speed` is in pixels a second; negative values scroll towards the start. */
 async function measureScroll(page: Page, selector: string, speed: number): Promise<Frames> {
   const session = await page.context().newCDPSession(page);
   const box = await page.locator(selector).first().boundingBox();

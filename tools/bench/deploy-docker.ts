@@ -3,12 +3,12 @@ import { join } from "node:path";
 import type { Result } from "../../src/contract/routes.ts";
 import { runOk } from "../../src/kit/exec.ts";
 import { until } from "../../src/kit/until.ts";
-import { createApp, type TestApp, type TestPlatform } from "../../test/e2e/platform.ts";
+import type { TestApp, TestPlatform } from "../../test/e2e/platform.ts";
 import { startVisitedPlatform } from "../../test/e2e/ways.ts";
 import { startTestEngine, withoutDocker, type TestEngine } from "../../test/support/docker-engine.ts";
 import { provideImage } from "../images/provide-image.ts";
-import { environment, freshFolder, lock, pushLive, sourceOf, total } from "./deploy.ts";
-import { benchSize, median, timeRow, type BenchRow } from "./row.ts";
+import { environment, freshFolder, lockedApp, pushLive, served, total } from "./deploy.ts";
+import { benchSize, inTurns, medians, timed, timeRow, type BenchRow } from "./row.ts";
 
 const rounds = benchSize("rounds", 5);
 
@@ -29,36 +29,42 @@ export async function measureDockerDeploys(): Promise<BenchRow[]> {
   const engine = await startTestEngine();
   try {
     const parent = await provideImage(engine.socket, "node");
-    const prepare = async (slug: string) => {
-      const app = await createApp(platform, slug, { ...sourceOf(slug), Dockerfile: dockerfileOf(parent) });
-      await lock(app);
-      return app;
-    };
+    const prepare = (slug: string) => lockedApp(platform, slug, undefined, { Dockerfile: dockerfileOf(parent) });
+    const live = async (app: TestApp, slug: string, text = slug) =>
+      total(await pushLive(platform, app, { slug, text }));
     const hand = handOn(engine);
-    const [cold, warm] = [pairs(), pairs()];
-    for (let round = 0; round <= rounds; round += 1) {
-      const slug = `cold-${round}`;
-      const app = await prepare(slug);
-      const theirs = await hand.deploy(app, slug, ["--no-cache"]);
-      const ours = total(await pushLive(platform, app, { slug, text: slug }));
-      // Not counted: the first build also starts Berth's build engine.
-      if (round > 0) add(cold, ours, theirs);
-    }
-    const app = await prepare("warm");
-    await hand.deploy(app, "warm", []);
-    await pushLive(platform, app, { slug: "warm", text: "warm" });
-    for (let round = 0; round < rounds; round += 1) {
-      const text = `warm ${round}`;
-      await app.commit({ "text.txt": text });
-      const theirs = await hand.deploy(app, text, []);
-      add(warm, total(await pushLive(platform, app, { slug: "warm", text })), theirs);
-    }
-    const starts = pairs();
-    for (let round = 0; round < rounds; round += 1) {
-      const theirs = await hand.start(`warm ${rounds - 1}`);
-      add(starts, await scale(platform, "warm", 2), theirs);
-      await scale(platform, "warm", 1);
-    }
+    let app = await prepare("cold-0");
+    // The first round is not counted: its build also starts Berth's build engine.
+    const cold = await inTurns(
+      rounds,
+      {
+        async theirs(round) {
+          if (round > 0) app = await prepare(`cold-${round}`);
+          return hand.deploy(app, `cold-${round}`, ["--no-cache"]);
+        },
+        ours: (round) => live(app, `cold-${round}`),
+      },
+      1,
+    );
+    app = await prepare("warm");
+    const warm = await inTurns(
+      rounds,
+      {
+        async theirs(round) {
+          await app.commit({ "text.txt": `warm ${round}` });
+          return hand.deploy(app, `warm ${round}`, []);
+        },
+        ours: (round) => live(app, "warm", `warm ${round}`),
+      },
+      1,
+    );
+    const starts = await inTurns(rounds, {
+      theirs: () => hand.start(`warm ${rounds}`),
+      async ours() {
+        await scale(platform, "warm", 1);
+        return scale(platform, "warm", 2);
+      },
+    });
     const against = "git push, docker build and docker run by hand";
     return [
       timeRow("push of a Dockerfile to first 200, nothing cached", against, medians(cold)),
@@ -73,42 +79,26 @@ export async function measureDockerDeploys(): Promise<BenchRow[]> {
 
 /** Returns how long the project takes to have this many ready replicas, in milliseconds. */
 async function scale(platform: TestPlatform, slug: string, replicas: number): Promise<number> {
-  const from = performance.now();
-  const { status } = await platform.call("PUT", `/v1/projects/${slug}/scale`, { replicas });
-  if (status !== 200) throw new Error(`the project was not scaled: ${status}`);
   const areReady = async () => {
     const { body } = await platform.call<Result<"overview.get">>("GET", "/v1/overview");
     return body.projects.find((each) => each.slug === slug)?.replicas.ready === replicas ? true : undefined;
   };
-  if (!(await until(areReady, { timeoutMs: 60_000, atMostMs: 20 }))) throw new Error("the replicas are not ready");
-  return performance.now() - from;
+  return timed(async () => {
+    const { status } = await platform.call("PUT", `/v1/projects/${slug}/scale`, { replicas });
+    if (status !== 200) throw new Error(`the project was not scaled: ${status}`);
+    if (!(await until(areReady, { timeoutMs: 60_000, atMostMs: 20 }))) throw new Error("the replicas are not ready");
+  });
 }
 
-interface Pairs {
-  readonly ours: number[];
-  readonly theirs: number[];
-}
-
-const pairs = (): Pairs => ({ ours: [], theirs: [] });
-const medians = ({ ours, theirs }: Pairs) => ({ ours: median(ours), theirs: median(theirs), goal: null });
-
-function add(to: Pairs, ours: number, theirs: number): void {
-  to.ours.push(ours);
-  to.theirs.push(theirs);
-}
-
-const dockerfileOf = (parent: string): string =>
-  [
-    `FROM ${parent}`,
-    "WORKDIR /app",
-    "COPY package.json package-lock.json ./",
-    "RUN npm ci --no-audit --no-fund",
-    "COPY . .",
-    "RUN npm run build",
-    "EXPOSE 3000",
-    'CMD ["node", "server.js"]',
-    "",
-  ].join("\n");
+const dockerfileOf = (parent: string) => `FROM ${parent}
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --no-audit --no-fund
+COPY . .
+RUN npm run build
+EXPOSE 3000
+CMD ["node", "server.js"]
+`;
 
 function handOn({ socket }: TestEngine) {
   const env = { ...environment(), DOCKER_HOST: `unix://${socket}`, DOCKER_BUILDKIT: "1" };
@@ -122,14 +112,7 @@ function handOn({ socket }: TestEngine) {
     const id = await docker("run", "--detach", "--env", "PORT=3000", "by-hand");
     try {
       const address = await docker("inspect", "--format", "{{.NetworkSettings.IPAddress}}", id);
-      const answer = () => fetch(`http://${address}:3000/`).then((found) => found.text());
-      const isServed = () =>
-        answer().then(
-          (found) => (found === text ? true : undefined),
-          () => undefined,
-        );
-      if ((await until(isServed, { timeoutMs: 20_000 })) === undefined)
-        throw new Error("the app by hand did not answer");
+      await served(`http://${address}:3000/`, text);
       return performance.now() - from;
     } finally {
       await docker("rm", "--force", id);

@@ -4,9 +4,8 @@ import { dirname, join } from "node:path";
 import { runOk, start, systemPath } from "../../src/kit/exec.ts";
 import { until } from "../../src/kit/until.ts";
 import { createApp, nodeApp, startPlatform, type TestApp, type TestPlatform } from "../../test/e2e/platform.ts";
-import { median, timeRow, type BenchRow, type BenchStep } from "./row.ts";
+import { inTurns, median, medians, timeRow, type BenchRow, type BenchStep, type Rounds } from "./row.ts";
 
-const coldRounds = 3;
 const warmRounds = 5;
 const coldVersions = ["5.0.0", "5.0.1", "5.1.0"];
 
@@ -25,51 +24,48 @@ export async function measureDeploys(): Promise<BenchRow[]> {
 }
 
 async function measureCold(platform: TestPlatform): Promise<BenchRow> {
-  const [ours, theirs]: [StepTimes[], StepTimes[]] = [[], []];
-  for (let round = 0; round < coldRounds; round += 1) {
-    // Use new packages in each round, so that nothing of the previous one is cached.
-    const app = await createApp(platform, `cold-${round}`, sourceOf(`cold ${round}`, coldVersions[round]));
-    await lock(app);
-    theirs.push(await byHand(app, freshFolder("hand"), `cold ${round}`));
-    ours.push(await pushLive(platform, app, { slug: `cold-${round}`, text: `cold ${round}` }));
-  }
-  return compared("push to first 200, cold caches", "the same steps by hand", { ours, theirs, goal: 1.15 });
+  // Use new packages in each round, so that nothing of the previous one is cached.
+  const apps: TestApp[] = [];
+  for (const version of coldVersions) apps.push(await lockedApp(platform, `cold-${apps.length}`, version));
+  const rounds = await inTurns(apps.length, {
+    theirs: (round) => byHand(apps[round] as TestApp, freshFolder("hand"), `cold-${round}`),
+    ours: (round) => pushLive(platform, apps[round] as TestApp, { slug: `cold-${round}`, text: `cold-${round}` }),
+  });
+  return compared("push to first 200, cold caches", "the same steps by hand", { ...rounds, goal: 1.15 });
 }
 
-/**
- * Measures a project whose packages another project of the machine has fetched already. The manual deploy uses the first project's npm
- * cache.
- */
+/** Measures a project whose packages another project of the machine has fetched already. The manual deploy uses the first project's npm cache. */
 async function measureSecond(platform: TestPlatform): Promise<BenchRow> {
   const hand = freshFolder("hand");
-  const [ours, theirs]: [StepTimes[], StepTimes[]] = [[], []];
-  for (let round = 0; round <= coldRounds; round += 1) {
-    const text = `second ${round}`;
-    const app = await createApp(platform, `second-${round}`, sourceOf(text));
-    await lock(app);
-    const handTimes = await byHand(app, hand, text);
-    const ownTimes = await pushLive(platform, app, { slug: `second-${round}`, text });
-    if (round === 0) continue;
-    theirs.push(handTimes);
-    ours.push(ownTimes);
-  }
+  const apps: TestApp[] = [];
+  for (let round = 0; round <= coldVersions.length; round += 1) apps.push(await lockedApp(platform, `second-${round}`));
+  const rounds = await inTurns(
+    coldVersions.length,
+    {
+      theirs: (round) => byHand(apps[round] as TestApp, hand, `second-${round}`),
+      ours: (round) => pushLive(platform, apps[round] as TestApp, { slug: `second-${round}`, text: `second-${round}` }),
+    },
+    1,
+  );
   const name = "push to first 200, a second project with the same packages";
-  return compared(name, "the same steps by hand with npm's cache", { ours, theirs, goal: 0.8 });
+  return compared(name, "the same steps by hand with npm's cache", { ...rounds, goal: 0.8 });
 }
 
 async function measureWarm(platform: TestPlatform): Promise<BenchRow> {
-  const app = await createApp(platform, "warm", sourceOf("warm"));
-  await lock(app);
+  const app = await lockedApp(platform, "warm");
   const hand = freshFolder("hand");
-  await byHand(app, hand, "warm");
-  await pushLive(platform, app, { slug: "warm", text: "warm" });
-  const [ours, theirs]: [StepTimes[], StepTimes[]] = [[], []];
-  for (let round = 0; round < warmRounds; round += 1) {
-    await app.commit({ "text.txt": `warm ${round}` });
-    theirs.push(await byHand(app, hand, `warm ${round}`));
-    ours.push(await pushLive(platform, app, { slug: "warm", text: `warm ${round}` }));
-  }
-  return compared("push to first 200, only the source changed", "the same steps by hand", { ours, theirs, goal: 0.6 });
+  const rounds = await inTurns(
+    warmRounds,
+    {
+      async theirs(round) {
+        await app.commit({ "text.txt": `warm ${round}` });
+        return byHand(app, hand, `warm ${round}`);
+      },
+      ours: (round) => pushLive(platform, app, { slug: "warm", text: `warm ${round}` }),
+    },
+    1,
+  );
+  return compared("push to first 200, only the source changed", "the same steps by hand", { ...rounds, goal: 0.6 });
 }
 
 /** Measures an application that needs no install and no build, so only the platform's own time is left. */
@@ -77,29 +73,28 @@ async function measureBare(platform: TestPlatform): Promise<BenchRow> {
   const app = await createApp(platform, "bare", nodeApp("bare"));
   await pushLive(platform, app, { slug: "bare", text: "bare" });
   const hand = freshFolder("hand");
-  const [ours, theirs]: [StepTimes[], StepTimes[]] = [[], []];
-  for (let round = 0; round < warmRounds; round += 1) {
-    const text = `bare ${round}`;
-    await app.commit(nodeApp(text));
-    theirs.push(await byHand(app, hand, text, []));
-    ours.push(await pushLive(platform, app, { slug: "bare", text }));
-  }
+  const rounds = await inTurns(warmRounds, {
+    async theirs(round) {
+      await app.commit(nodeApp(`bare ${round}`));
+      return byHand(app, hand, `bare ${round}`, []);
+    },
+    ours: (round) => pushLive(platform, app, { slug: "bare", text: `bare ${round}` }),
+  });
   const name = "redeploy of a Node application without dependencies";
-  return compared(name, "git push, checkout and start by hand", { ours, theirs, goal: null });
+  return compared(name, "git push, checkout and start by hand", { ...rounds, goal: null });
 }
 
 /** Returns the medians of all rounds, and how they divide into steps. */
 function compared(
   name: string,
   against: string,
-  { ours, theirs, goal }: { ours: readonly StepTimes[]; theirs: readonly StepTimes[]; goal: number | null },
+  { goal, ...rounds }: Rounds<StepTimes> & { goal: number | null },
 ): BenchRow {
-  const [own, other] = [ours, theirs].map((rounds) => median(rounds.map(total))) as [number, number];
-  return { ...timeRow(name, against, { ours: own, theirs: other, goal }), steps: stepRows(ours, theirs) };
+  return { ...timeRow(name, against, { ...medians(rounds, total), goal }), steps: stepRows(rounds) };
 }
 
 /** Returns the source of a server with usual dependencies and a build step. */
-export function sourceOf(text: string, express = "^5.0.0"): Record<string, string> {
+function sourceOf(text: string, express = "^5.0.0"): Record<string, string> {
   const scripts = { build: "node build.js", start: "node server.js" };
   return {
     "package.json": JSON.stringify({ name: "bench", private: true, scripts, dependencies: { express } }),
@@ -110,12 +105,20 @@ export function sourceOf(text: string, express = "^5.0.0"): Record<string, strin
   };
 }
 
-export async function lock(app: TestApp): Promise<void> {
+/** Creates an application whose lock file is committed. */
+export async function lockedApp(
+  platform: TestPlatform,
+  slug: string,
+  express?: string,
+  more: Record<string, string> = {},
+): Promise<TestApp> {
+  const app = await createApp(platform, slug, { ...sourceOf(slug, express), ...more });
   await runOk(
     { file: process.execPath, args: [npm(), "install", "--package-lock-only", "--no-audit", "--no-fund"] },
     { cwd: app.dir, env: environment() },
   );
   await app.commit({});
+  return app;
 }
 
 export async function pushLive(
@@ -167,8 +170,7 @@ async function byHand(app: TestApp, dir: string, text: string, npmSteps = instal
     { cwd: dir, env: { ...env, PORT: String(port) } },
   );
   try {
-    const seen = await until(async () => ((await answer(port)) === text ? true : undefined), { timeoutMs: 20_000 });
-    if (seen === undefined) throw new Error("the app by hand did not answer");
+    await served(`http://127.0.0.1:${port}/`, text);
     clock.end("starting until healthy");
     return clock.times();
   } finally {
@@ -176,9 +178,11 @@ async function byHand(app: TestApp, dir: string, text: string, npmSteps = instal
   }
 }
 
-async function answer(port: number): Promise<string | undefined> {
-  const response = await fetch(`http://127.0.0.1:${port}/`).catch(() => undefined);
-  return response?.text();
+/** Waits until the application that was deployed by hand returns the text. */
+export async function served(url: string, text: string): Promise<void> {
+  const answer = async () => (await fetch(url).catch(() => undefined))?.text();
+  const isServed = async () => ((await answer()) === text ? true : undefined);
+  if (!(await until(isServed, { timeoutMs: 20_000 }))) throw new Error("the app by hand did not answer");
 }
 
 /** Returns the npm that Berth finds, too; the same Node runs it. */
@@ -256,7 +260,7 @@ function stepClock(): StepClock {
 export const total = (times: StepTimes): number => Object.values(times).reduce((sum, each) => sum + each, 0);
 
 /** Returns the medians of several rounds, step by step. */
-function stepRows(ours: readonly StepTimes[], theirs: readonly StepTimes[]): BenchStep[] {
+function stepRows({ ours, theirs }: Rounds<StepTimes>): BenchStep[] {
   const of = (rounds: readonly StepTimes[], name: StepName) => {
     const found = rounds.map((each) => each[name]).filter((time) => time !== undefined);
     return found.length === 0 ? null : median(found);

@@ -25,10 +25,7 @@ const sizes = benchSizes("hosts", [1, 1000, 10_000]);
 /** Returns what the machine lacks for `measureHaproxy`, as a sentence; undefined if nothing. */
 export const haproxyBenchLacks = () => lacks("HAProxy is", "haproxy", "nginx", "wrk");
 
-/**
- * Measures requests to 1, 1,000 and 10,000 hosts over kept connections, new connections and TLS, and how long a route's change takes with
- * 10,000 hosts.
- */
+/** Measures requests to 1, 1,000 and 10,000 hosts by three kinds of connections, and how long a route's change takes. */
 export async function measureHaproxy(): Promise<BenchRow[]> {
   const dir = await mkdtemp(join(tmpdir(), "berth-bench-haproxy-"));
   const upstream = await freePort();
@@ -78,7 +75,11 @@ async function measureHosts(subject: Subject): Promise<BenchRow[]> {
     };
     const rows: BenchRow[] = [];
     for (const way of ways) rows.push(...(await compare({ dir, hosts, rivals, way })));
-    if (hosts === 1) rows.push(...(await compareVariants(subject, { ours, folder: runFolder(stateDir), stops })));
+    if (hosts === 1) {
+      const folder = join(runFolder(stateDir), "haproxy");
+      const uncounted = await startRival(stops, (ports) => startUncounted({ folder, ours }, ports));
+      rows.push(...(await compare({ dir, hosts, rivals: { ours, [withoutCounting]: uncounted }, way: "plain" })));
+    }
     if (hosts >= 10_000) rows.push(await measureChange(edge, upstream, hosts));
     return rows;
   } finally {
@@ -87,37 +88,10 @@ async function measureHosts(subject: Subject): Promise<BenchRow[]> {
   }
 }
 
-interface Running {
-  readonly ours: Rival;
-  /** The folder with HAProxy's configuration. */
-  readonly folder: string;
-  readonly stops: Stop[];
-}
-
-/** Compares Berth's edge with what shows where its time goes: the same without counting or with one thread, and nginx with more work. */
-async function compareVariants(subject: Subject, { ours, folder, stops }: Running): Promise<BenchRow[]> {
-  const { dir, hosts } = subject;
-  const run = (starting: (ports: Ports) => Promise<Stop>) => startRival(stops, starting);
-  const rivals = {
-    ours,
-    [sameFields]: await run((ports) =>
-      startNginx(dir, "nginx-forwarding", nginxServers(subject, ports, forwardingFields)),
-    ),
-    [withoutCounting]: await run((ports) => startChanged({ folder, ours, name: "uncounted" }, ports, withoutCounts)),
-    [withOneThread]: await run((ports) => startChanged({ folder, ours, name: "one-thread" }, ports, inOneThread)),
-    [bareWithOneThread]: await run((ports) => startHaproxy(subject, ports, 1)),
-  };
-  return compare({ dir, hosts, rivals, way: "plain" });
-}
-
 const withoutCounting = "the same without counting";
-const withOneThread = "the same with one thread";
-const bareWithOneThread = "a bare HAProxy with one thread";
-const sameFields = "an nginx that adds the same fields, without counting";
 
-function goalOf(who: string, hosts: number): number | null {
+function goalOf(who: string, hosts: number): number {
   if (who === withoutCounting) return 0.9;
-  if ([sameFields, withOneThread, bareWithOneThread].includes(who)) return null;
   return hosts < 10_000 ? 0.95 : 1;
 }
 
@@ -188,17 +162,9 @@ function spreadScript(hosts: number): string {
 end\n`;
 }
 
-/** The fields that Berth's edge adds to each request, as directives of nginx. */
-const forwardingFields = Object.entries({
-  ...{ "X-Forwarded-For": "$remote_addr", "X-Forwarded-Proto": "$scheme", "X-Forwarded-Host": "$http_host" },
-  ...{ "X-Forwarded-Port": "$server_port", "X-Real-IP": "$remote_addr", "X-Request-Id": "$request_id" },
-})
-  .map(([name, value]) => `proxy_set_header ${name} ${value};`)
-  .join(" ");
-
 /** One server block for each host, as is usual with nginx. */
-function nginxServers({ dir, hosts, upstream }: Subject, { plain, tls }: Ports, fields = ""): string {
-  const proxy = `proxy_pass http://app; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $host; ${fields}`;
+function nginxServers({ dir, hosts, upstream }: Subject, { plain, tls }: Ports): string {
+  const proxy = `proxy_pass http://app; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $host;`;
   // Every host listens for TLS too; otherwise nginx would not look hosts up there.
   const listen = `listen ${host}:${plain}; listen ${host}:${tls} ssl;`;
   const servers = Array.from(
@@ -211,17 +177,14 @@ function nginxServers({ dir, hosts, upstream }: Subject, { plain, tls }: Ports, 
 }
 
 /** One backend for each host in a map, and nothing else. */
-async function startHaproxy(subject: Subject, { plain, tls }: Ports, threads?: number): Promise<Stop> {
-  const { dir, hosts, upstream } = subject;
-  const file = join(dir, `bare-${hosts}-${threads ?? "all"}.cfg`);
+async function startHaproxy({ dir, hosts, upstream }: Subject, { plain, tls }: Ports): Promise<Stop> {
+  const file = join(dir, `bare-${hosts}.cfg`);
   const all = Array.from({ length: hosts }, (_, i) => i);
   await writeFile(join(dir, "bare.map"), all.map((i) => `host-${i}.test b${i}\n`).join(""));
   const backends = all.map((i) => `backend b${i}\n  server s ${host}:${upstream}\n`);
   await writeFile(
     file,
-    `global
-  ${threads === undefined ? "" : `nbthread ${threads}`}
-defaults
+    `defaults
   mode http
   timeout connect 5s
   timeout client 60s
@@ -235,29 +198,20 @@ ${backends.join("")}`,
   return startedHaproxy(file, plain);
 }
 
-/** Starts Berth's own configuration with a change, on other ports. */
-async function startChanged(
-  { folder, ours, name }: Pick<Running, "ours" | "folder"> & { readonly name: string },
+/** Starts Berth's own configuration on other ports, without counting. */
+async function startUncounted(
+  { folder, ours }: { readonly folder: string; readonly ours: Rival },
   { plain, tls }: Ports,
-  change: (text: string) => string,
 ): Promise<Stop> {
-  const text = change(await readFile(join(folder, "haproxy", "haproxy.cfg"), "utf8"))
-    .replace("admin.sock", `${name}.sock`)
+  const text = (await readFile(join(folder, "haproxy.cfg"), "utf8"))
+    .replaceAll(/^.*(?:track-sc0|sc_tracked|sc_inc_gpc|txn\.begun|txn\.took).*\n/gm, "")
+    .replaceAll(/use_backend busy if .*/g, "use_backend busy if TRUE")
+    .replace("admin.sock", "uncounted.sock")
     .replace(`:${ours.plain}\n`, `:${plain}\n`)
     .replace(`:${ours.tls} ssl`, `:${tls} ssl`);
-  const file = join(folder, "haproxy", `${name}.cfg`);
+  const file = join(folder, "uncounted.cfg");
   await writeFile(file, text);
   return startedHaproxy(file, plain);
-}
-
-function withoutCounts(text: string): string {
-  return text
-    .replaceAll(/^.*(?:track-sc0|sc_tracked|sc_inc_gpc|txn\.begun|txn\.took).*\n/gm, "")
-    .replaceAll(/use_backend busy if .*/g, "use_backend busy if TRUE");
-}
-
-function inOneThread(text: string): string {
-  return text.replace("global\n", "global\n  nbthread 1\n");
 }
 
 async function startedHaproxy(file: string, port: number): Promise<Stop> {

@@ -2,17 +2,17 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "kysely";
 import { awaitEdges } from "../../src/features/routes/routes.ts";
 import { until } from "../../src/kit/until.ts";
-import type { Platform } from "../../src/reconcile/platform.ts";
 import { ask } from "../../test/e2e/traffic.ts";
 import type { VisitedPlatform } from "../../test/e2e/ways.ts";
 import { startGrownPlatform, type GrownPlatform } from "./grown-platform.ts";
 import { processorSeconds } from "./processor-time.ts";
-import { benchSize, countRow, median, timeRow, usageRow, type BenchRow } from "./row.ts";
+import { benchSize, comparing, countRow, goalRow, median, timed, timeRow, type BenchRow } from "./row.ts";
 
 const few = 10;
 const many = benchSize("projects", 1000);
 const running = benchSize("running", 150);
-const switches = 25;
+const hosts = benchSize("hosts", 10_000);
+const switches = 40;
 const rollbacks = 5;
 const idleSeconds = 30;
 const restMs = 10_000;
@@ -27,41 +27,63 @@ export async function measureGrowth(): Promise<readonly BenchRow[]> {
 export async function measureRows(start?: () => Promise<VisitedPlatform>): Promise<readonly BenchRow[]> {
   const grown = await startGrownPlatform(start);
   try {
-    const made = await grown.add(few - 1, "running elsewhere");
-    const before = await measureSwitches(grown, made[0] as string);
-    await grown.add(many - few, "running elsewhere");
-    const after = await measureSwitches(grown, made[0] as string);
+    await grown.addRows(1, few - 1);
+    const before = await measureSwitches(grown);
+    await grown.addRows(few, many - 1);
+    const after = await measureSwitches(grown);
     const against = `that with ${few}`;
+    const of = (what: "switchMs" | "rollbackMs") => ({ ours: after[what], theirs: before[what], goal: 1.5 });
     const projects = `${many} serving projects${start === undefined ? "" : " on a swarm"}`;
     return [
-      timeRow(`a switch (commit to confirmation) with ${projects}`, against, {
-        ...{ ours: after.switchMs, theirs: before.switchMs, goal: 1.5 },
-      }),
-      timeRow(`a rollback with ${projects}`, against, {
-        ...{ ours: after.rollbackMs, theirs: before.rollbackMs, goal: 1.5 },
-      }),
+      timeRow(`a switch (commit to confirmation) with ${projects}`, against, of("switchMs")),
+      timeRow(`a rollback with ${projects}`, against, of("rollbackMs")),
     ];
   } finally {
     await grown.close();
   }
 }
 
-async function measureSwitches(grown: GrownPlatform, slug: string) {
-  await sleep(restMs);
-  const switchTimes: number[] = [];
-  for (let each = 0; each < switches; each += 1) switchTimes.push(await timeOf(() => moveRoute(grown, slug, each)));
-  const rollbackTimes: number[] = [];
-  for (let each = 0; each < rollbacks; each += 1)
-    rollbackTimes.push(await timeOf(() => rollBack(grown, 1 + (each % 2))));
-  return { switchMs: median(switchTimes), rollbackMs: median(rollbackTimes) };
+/** Measures the time from the commit of one route's change to the edge's confirmation, with 10,000 hosts as rows. */
+export async function measureEdgeRows(): Promise<readonly BenchRow[]> {
+  const grown = await startGrownPlatform();
+  try {
+    await grown.addRows(1, hosts);
+    await confirmed(grown, startMs);
+    const times = await switchTimes(grown, hosts);
+    const spread = `least ${Math.min(...times).toFixed(1)}, most ${Math.max(...times).toFixed(1)}`;
+    const name = `edge, from the commit of a change to its confirmation, ${hosts} hosts (${spread})`;
+    return [goalRow(name, median(times), { goal: 50, unit: "ms" })];
+  } finally {
+    await grown.close();
+  }
 }
 
-/** Moves the project to another address, as a switch does. */
-async function moveRoute({ db, wakeups }: GrownPlatform, slug: string, each: number): Promise<void> {
-  await sql`update replica set port = ${3001 + each} where deployment_id =
-    (select d.id from deployment d join project p on p.id = d.project_id where p.slug = ${slug})`.execute(db);
-  const state = await awaitEdges({ db, wakeups } as Platform, { timeoutMs: 30_000 });
-  if (state !== "confirmed") throw new Error(`the edge did not confirm a switch: ${state}`);
+async function measureSwitches(grown: GrownPlatform) {
+  await sleep(restMs);
+  const switchMs = median(await switchTimes(grown, few - 1));
+  const rollbackTimes: number[] = [];
+  for (let each = 0; each < rollbacks; each += 1)
+    rollbackTimes.push(await timed(() => rollBack(grown, 1 + (each % 2))));
+  return { switchMs, rollbackMs: median(rollbackTimes) };
+}
+
+/** Moves replicas of the first `projects` to other addresses, as switches do. */
+async function switchTimes(grown: GrownPlatform, projects: number): Promise<number[]> {
+  const times: number[] = [];
+  for (let each = 0; each < switches; each += 1) {
+    const deployment = `dep_scale_${1 + ((each * 97) % projects)}_3`;
+    await sql`update replica set port = ${3001 + each} where deployment_id = ${deployment}`.execute(grown.db);
+    times.push(await timed(() => confirmed(grown, 30_000)));
+  }
+  // The first changes run before the code is compiled.
+  return times.slice(switches / 4);
+}
+
+/** Also waits for an edge that is busy with its first table for so long that it counts as dead. */
+async function confirmed({ db, wakeups }: GrownPlatform, timeoutMs: number): Promise<void> {
+  const isConfirmed = async () =>
+    (await awaitEdges({ db, wakeups }, { timeoutMs })) === "confirmed" ? true : undefined;
+  if (!(await until(isConfirmed, { timeoutMs }))) throw new Error("the edge did not confirm a change");
 }
 
 async function rollBack({ platform, slug }: GrownPlatform, deployment: number): Promise<void> {
@@ -74,28 +96,26 @@ async function measureRunning(): Promise<readonly BenchRow[]> {
   const grown = await startGrownPlatform();
   try {
     const one = await measureIdle(grown);
-    const restartOne = await timeOf(() => restart(grown, "SIGKILL"));
-    const slugs = await grown.add(running - 1, "running here");
+    const restartOne = await timed(() => restart(grown, "SIGKILL"));
+    const slugs = await grown.addRunning(running - 1);
     await allAnswer(grown, slugs);
     const all = await measureIdle(grown);
-    const restartAll = await timeOf(() => restart(grown, "SIGKILL"));
+    const restartAll = await timed(() => restart(grown, "SIGKILL"));
     const against = "that with 1";
     const unanswered = await countUnanswered(grown, slugs);
     await restart(grown, "SIGINT");
     const cold = await measureColdStart(grown, slugs);
-    const rows = (["processor", "commits", "rows"] as const).map((kind) =>
-      usageRow(`${idleUnits[kind].name} while idle with ${running} running applications`, against, {
-        ...{ ours: all[kind], theirs: one[kind], unit: idleUnits[kind].unit, goal: kind === "processor" ? 3 : null },
-      }),
-    );
+    const idle = `while idle with ${running} running applications`;
     return [
-      ...rows,
+      comparing("s a minute")(`processor time ${idle}`, against, { ours: all.seconds, theirs: one.seconds, goal: 3 }),
+      comparing("a second")(`commits ${idle}`, against, { ours: all.commits, theirs: one.commits }),
+      comparing("a second")(`rows read ${idle}`, against, { ours: all.rows, theirs: one.rows }),
       timeRow(`a restart after SIGKILL with ${running} running applications`, against, {
-        ...{ ours: restartAll, theirs: restartOne, goal: null },
+        ...{ ours: restartAll, theirs: restartOne },
       }),
       countRow("applications did not answer right after that restart", `${running}`, unanswered),
       timeRow(`a cold start until all of ${running} answer`, "that until the first answers", {
-        ...{ ours: cold.allMs, theirs: cold.firstMs, goal: null },
+        ...{ ours: cold.allMs, theirs: cold.firstMs },
       }),
     ];
   } finally {
@@ -103,19 +123,13 @@ async function measureRunning(): Promise<readonly BenchRow[]> {
   }
 }
 
-const idleUnits = {
-  processor: { name: "processor time", unit: "s a minute" },
-  commits: { name: "commits", unit: "a second" },
-  rows: { name: "rows read", unit: "a second" },
-} as const;
-
 async function measureIdle({ platform, db }: GrownPlatform) {
   await sleep(restMs);
   const [before, counted] = [processorSeconds(platform), await databaseCounts(db)];
   await sleep(idleSeconds * 1000);
   const [after, countedAfter] = [processorSeconds(platform), await databaseCounts(db)];
   return {
-    processor: ((after - before) * 60) / idleSeconds,
+    seconds: ((after - before) * 60) / idleSeconds,
     commits: (countedAfter.commits - counted.commits) / idleSeconds,
     rows: (countedAfter.rows - counted.rows) / idleSeconds,
   };
@@ -148,10 +162,7 @@ async function countUnanswered({ platform }: GrownPlatform, slugs: readonly stri
 
 async function measureColdStart(grown: GrownPlatform, slugs: readonly string[]) {
   const startedAtMs = performance.now();
-  const first = async () => {
-    const unanswered = await countUnanswered(grown, slugs);
-    return unanswered < slugs.length ? true : undefined;
-  };
+  const first = async () => ((await countUnanswered(grown, slugs)) < slugs.length ? true : undefined);
   if (!(await until(first, { timeoutMs: startMs }))) throw new Error("no application answers after the start");
   const firstMs = performance.now() - startedAtMs;
   await allAnswer(grown, slugs);
@@ -160,10 +171,4 @@ async function measureColdStart(grown: GrownPlatform, slugs: readonly string[]) 
 
 async function statusOf(port: number, slug: string): Promise<number> {
   return (await ask(port, slug, "/")).status;
-}
-
-async function timeOf(work: () => Promise<void>): Promise<number> {
-  const startedAtMs = performance.now();
-  await work();
-  return performance.now() - startedAtMs;
 }

@@ -3,13 +3,10 @@ import { archiveBenchLacks, measureArchives } from "./archive.ts";
 import { backupBenchLacks, measureBackups } from "./backup.ts";
 import { measureCombinedAttack } from "./combined-attack.ts";
 import { haproxyBenchLacks, measureHaproxy } from "./edge-haproxy.ts";
-import { haproxyRulesLack, measureHaproxyRules } from "./haproxy-rules.ts";
-import { measureEdgeRows } from "./edge-rows.ts";
 import { dashboardBenchLacks, measureDashboard } from "./dashboard.ts";
 import { measureDeploys } from "./deploy.ts";
 import { dockerBenchLacks, measureDockerDeploys } from "./deploy-docker.ts";
-import { measureGitPush } from "./git.ts";
-import { measureGrowth, measureRows } from "./growth.ts";
+import { measureEdgeRows, measureGrowth, measureRows } from "./growth.ts";
 import { measureMemory } from "./memory.ts";
 import { startVisitedPlatform } from "../../test/e2e/ways.ts";
 import { measureSoak, soakLacks } from "./soak.ts";
@@ -31,7 +28,6 @@ const benches: readonly Bench[] = [
   { name: "deploy-docker", lacks: dockerBenchLacks, measure: measureDockerDeploys },
   { name: "growth-swarm", lacks: dockerBenchLacks, measure: () => measureRows(startOnSwarm) },
   { name: "edge-haproxy", lacks: haproxyBenchLacks, measure: measureHaproxy },
-  { name: "haproxy-rules", lacks: haproxyRulesLack, measure: measureHaproxyRules },
   { name: "edge-rows", measure: measureEdgeRows },
   { name: "combined-attack", measure: measureCombinedAttack },
   { name: "api", lacks: apiBenchLacks, measure: measureApi },
@@ -40,7 +36,6 @@ const benches: readonly Bench[] = [
   { name: "dashboard", lacks: dashboardBenchLacks, measure: measureDashboard },
   { name: "memory", measure: async () => [await measureMemory()] },
   { name: "growth", measure: measureGrowth },
-  { name: "git", measure: async () => [await measureGitPush()] },
   { name: "soak", lacks: soakLacks, measure: measureSoak, onlyNamed: true },
 ];
 

@@ -13,8 +13,7 @@ export interface BenchRow {
   readonly steps?: readonly BenchStep[];
 }
 
-type Use = "frames/s" | "s a minute" | "a second";
-type Unit = Use | "ms" | "µs" | "requests/s" | "instructions" | "MB" | "kB" | "count";
+type Unit = "frames/s" | "s a minute" | "a second" | "ms" | "µs" | "requests/s" | "MB" | "kB" | "count";
 
 /** A part of a measurement, in the row's unit; null if that side has no such part. */
 export interface BenchStep {
@@ -29,26 +28,19 @@ interface Compared {
   readonly goal?: number | null;
 }
 
-const comparing =
-  (unit: BenchRow["unit"]) =>
+/** Makes a row of a unit. Of rates, higher is better; of everything else, lower. */
+export const comparing =
+  (unit: Unit) =>
   (name: string, against: string, { ours, theirs, goal = null }: Compared): BenchRow => ({
     ...{ name, against, ours, theirs, unit, ratio: ours / theirs, goal },
   });
 
-/** Of rates, higher is better; of everything else, lower. */
 export const rateRow = comparing("requests/s");
 export const timeRow = comparing("ms");
-export const memoryRow = comparing("MB");
-export const instructionsRow = comparing("instructions");
 
 /** Compares the CPU time of one request. Other load on the machine hardly changes it. */
 export function costRow(name: string, against: string, seconds: { ours: number; theirs: number }): BenchRow {
   return comparing("µs")(name, against, { ours: seconds.ours * 1e6, theirs: seconds.theirs * 1e6 });
-}
-
-/** Compares the use of something. */
-export function usageRow(name: string, against: string, { unit, ...used }: Compared & { unit: Use }): BenchRow {
-  return comparing(unit)(name, against, used);
 }
 
 /** Compares a value with an absolute goal: frames a second at least, everything else at most. */
@@ -86,8 +78,9 @@ export async function inTurns<T>(
   return { ours: ours.slice(uncounted), theirs: theirs.slice(uncounted) };
 }
 
-export function medians({ ours, theirs }: Rounds<number>) {
-  return { ours: median(ours), theirs: median(theirs) };
+/** Returns the medians of both sides, of what `of` reads from each round. */
+export function medians<T>({ ours, theirs }: Rounds<T>, of: (round: T) => number = Number) {
+  return { ours: median(ours.map(of)), theirs: median(theirs.map(of)) };
 }
 
 /** Returns how long the work takes, in milliseconds. */

@@ -13,9 +13,7 @@ import { missingForSwift, startSwift, type SwiftServer } from "../../test/suppor
 import { benchSize, countRow, type BenchRow } from "./row.ts";
 
 /** Returns what this machine lacks for the soak; undefined if nothing. */
-export function soakLacks(): string | undefined {
-  return missingForSwift === false ? undefined : missingForSwift;
-}
+export const soakLacks = () => missingForSwift || undefined;
 
 interface Database {
   readonly slug: string;
@@ -38,9 +36,8 @@ const bucket = "soak";
 
 /**
  * Lets databases write for `minutes` while the S3 server of their archives is away twice, for a tenth of the time each, and the control
- * plane is killed `kills` times. Then restores each database to the end of each of its windows and to a random moment
- * in it, and counts the acknowledged commits that are
- * neither there nor in a gap that the archive names.
+ * plane is killed `kills` times. Then restores each database to the end of each of its windows and to a random moment in it, and counts the
+ * acknowledged commits that are neither there nor in a gap that the archive names.
  */
 export async function measureSoak(): Promise<readonly BenchRow[]> {
   const [minutes, databases, kills] = [benchSize("minutes", 120), benchSize("databases", 20), benchSize("kills", 100)];
@@ -58,23 +55,13 @@ export async function measureSoak(): Promise<readonly BenchRow[]> {
     const commits = await Promise.all(all.map(({ ledger }) => ledger.stop()));
     const seen: Seen[] = [];
     for (const database of all) seen.push(await examine(platform, database));
-    const sum = (of: (each: Seen) => number) => seen.reduce((total, each) => total + of(each), 0);
-    say(
-      `${sum(({ gaps }) => gaps)} gaps hold ${sum(({ inGaps }) => inGaps)} commits; ${sum(({ moments }) => moments)} moments restored`,
-    );
+    const sum = (of: keyof Seen) => seen.reduce((total, each) => total + each[of], 0);
+    say(`${sum("gaps")} gaps hold ${sum("inGaps")} commits; ${sum("moments")} moments restored`);
     const total = commits.reduce((all, each) => all + each, 0).toLocaleString("en");
     const over = `${total} acknowledged commits in ${minutes} minutes, ${kills} kills`;
     return [
-      countRow(
-        "neither restorable nor in a named gap",
-        over,
-        sum(({ lost }) => lost),
-      ),
-      countRow(
-        "shown before they were committed",
-        over,
-        sum(({ early }) => early),
-      ),
+      countRow("neither restorable nor in a named gap", over, sum("lost")),
+      countRow("shown before they were committed", over, sum("early")),
     ];
   } finally {
     for (const { ledger } of all) await ledger.stop();
