@@ -11,8 +11,7 @@ interface Sign {
 const nodeGyp = /gyp ERR!|node-gyp.*(?:not ok|failed)/;
 
 const madeForOtherPython = {
-  // pip lists `6.1.2 Requires-Python >=3.12` among the ignored versions and then misses `Django<6.2,>=6.1`: a wanted version begins an
-  // ignored one.
+  // pip lists `6.1.2 Requires-Python >=3.12` among the ignored versions and then misses `Django<6.2,>=6.1`: a wanted version begins an ignored one.
   test(output: string): boolean {
     const ignored = /different python version: (.*)/i.exec(output)?.[1]?.split("; ") ?? [];
     const requirement = /satisfies the requirement (\S+)/.exec(output)?.[1] ?? "";
@@ -21,8 +20,7 @@ const madeForOtherPython = {
   },
 };
 
-// Checked in order: a missing package also prints that the install failed, and an unreachable registry also prints that a package is
-// missing.
+// Checked in order: a missing package also prints that the install failed, and an unreachable registry also prints that a package is missing.
 const signs: Readonly<Record<Tool, readonly Sign[]>> = {
   npm: [
     {

@@ -44,8 +44,7 @@ function goBuild({ file, from }: Program): Step {
   return {
     title: `Building ${file}: go build ${from}`,
     stage: "build",
-    // `-v` prints each package as it is compiled: the first build also compiles the standard library, which takes minutes on a busy
-    // machine.
+    // `-v` prints each package as it is compiled: the first build also compiles the standard library, which takes minutes on a busy machine.
     args: ["go", "build", "-v", "-trimpath", "-buildvcs=false", "-o", file, from],
     env: { GOTOOLCHAIN: "local", GOFLAGS: "-modcacherw" },
     tool: "go",

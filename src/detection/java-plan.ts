@@ -80,8 +80,7 @@ function buildStep(tree: SourceTree, { tool, jdk, hasWrapper, hasOwn }: Building
   });
   const own = step([programs[tool], ...task]);
   if (!hasWrapper) return own;
-  // Run the wrapper by path, from which it finds its settings, and through sh, because checkouts from other systems lose the executable
-  // bit.
+  // Run the wrapper by path, from which it finds its settings, and through sh, because checkouts from other systems lose the executable bit.
   const wrapped = step(["sh", `./${wrappers[tool]}`, ...task]);
   const note = `The wrapper could not fetch its ${programs[tool]}. The machine's own is used, whatever version it has.`;
   return hasOwn ? { ...wrapped, instead: { fits: lacksDistribution, note, step: own } } : wrapped;

@@ -81,8 +81,7 @@ function buildSteps(tree: SourceTree, programs: readonly Program[]): Step[] {
       otherwise: "install_failed",
     },
     {
-      // Cargo compares modification times. A commit's files carry the commit's time, which may be older than the last build of another
-      // commit.
+      // Cargo compares modification times. A commit's files carry the commit's time, which may be older than the last build of another commit.
       ...{ ...shared, title: "Marking the source as new", stage: "build", quiet: true },
       args: ["find", ".", "-type", "f", "-exec", "touch", "--no-create", "{}", "+"],
       otherwise: "build_script_failed",

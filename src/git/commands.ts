@@ -9,8 +9,7 @@ export interface GitPrograms {
   readonly prlimitBin: string | null;
 }
 
-// Resource limits. A pack of 256 MiB needs far less memory and CPU time; a hostile pack (chains of growing deltas) is stopped by the
-// kernel.
+// Resource limits. A pack of 256 MiB needs far less memory and CPU time; a hostile pack (chains of growing deltas) is stopped by the kernel.
 const bounds = { addressSpaceBytes: 3 * 1024 ** 3, cpuSeconds: 600, processes: 4096 };
 
 /** Returns the command of git's server program for one repository, which speaks the protocol on stdin and stdout. */

@@ -128,8 +128,7 @@ export async function readHostKey(file: string): Promise<string> {
   return readFile(file, "utf8");
 }
 
-// Generates keys until ssh2 can read one: of 3000 keys that ssh2 wrote, it could not read 9, and storing such a key would make every start
-// fail.
+// Generates keys until ssh2 can read one: of 3000 keys that ssh2 wrote, it could not read 9, and storing such a key would make every start fail.
 function newKey(): ReturnType<typeof ssh2.utils.generateKeyPairSync> {
   for (;;) {
     const key = ssh2.utils.generateKeyPairSync("ed25519", { comment: "berth" });

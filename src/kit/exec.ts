@@ -106,8 +106,7 @@ export function start(command: Command, options: ExecOptions = {}): ChildProcess
   return spawn(file, [...args], { ...placement(options), stdio }) as ChildProcess & PipedStreams;
 }
 
-// Not `setPriority` after the start: on a busy machine it comes too late, and children that the program has started by then keep the higher
-// priority.
+// Not `setPriority` after the start: on a busy machine it comes too late, and children that the program has started by then keep the higher priority.
 function inBackground(command: Command): Command {
   return nice === undefined ? command : { file: nice, args: ["-n", "10", command.file, ...command.args] };
 }

@@ -1,7 +1,6 @@
 import { diskFault } from "./disk-fault.ts";
 
-// SQLSTATE classes and codes (PostgreSQL, appendix A) of errors that a retry may solve: connection failures, resources, shutdown,
-// unavailable lock.
+// SQLSTATE classes and codes (PostgreSQL, appendix A) of errors that a retry may solve: connection failures, resources, shutdown, unavailable lock.
 const passingStates = /^(?:08|53|57P0)|^(?:55P03|25P03)$/;
 const passingErrno = new Set([
   "ECONNREFUSED",

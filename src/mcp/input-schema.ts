@@ -96,8 +96,7 @@ const kept = [
   "maximum",
 ];
 
-// Merges the same argument of several rows: its meaning is the same in all rows of a tool; where details differ, the platform reports
-// errors.
+// Merges the same argument of several rows: its meaning is the same in all rows of a tool; where details differ, the platform reports errors.
 function fieldSchema(same: readonly Argument[]): unknown {
   const [first] = same as [Argument];
   if (first.name === "slug") return { type: "string", description: "The project" };

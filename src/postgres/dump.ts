@@ -160,8 +160,7 @@ function rethrow(error: Error & { code?: string }): never {
   throw failureOfQuery(error);
 }
 
-// Skips tables of extensions, which the extension recreates, and temporary tables, which belong to a session. Counts partitions, not their
-// parents.
+// Skips tables of extensions, which the extension recreates, and temporary tables, which belong to a session. Counts partitions, not their parents.
 const tablesQuery = `
   SELECT format('%I.%I', n.nspname, c.relname) AS "table"
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace

@@ -57,8 +57,7 @@ export async function createConfinement(
   const tried = await run(probe, { timeoutMs: 60_000 }).catch(() => undefined);
   if (tried?.exitCode !== 0) return unconfined;
   if (!isRoot) return { ...unconfined, hasOwnNetwork: true, confine };
-  // Depth first: the folder itself changes last, so if the user owns it, everything below is done. -h: chown must not follow a planted
-  // link.
+  // Depth first: the folder itself changes last, so if the user owns it, everything below is done. -h: chown must not follow a planted link.
   const give = ["-depth", "!", "-uid", `${uid}`, "-exec", "chown", "-h", `${uid}:${uid}`, "{}", "+"];
   const own = async (dir: string) => {
     if ((await stat(dir)).uid !== uid) await runOk({ file: "find", args: [dir, ...give] });

@@ -47,8 +47,7 @@ export function pastaNetwork(programs: PastaParts, ports: Leases, opened: Opened
   };
 }
 
-// pasta's child has its own pid namespace but sees the host's /proc, where bubblewrap would look up its own child by a pid of another
-// process.
+// pasta's child has its own pid namespace but sees the host's /proc, where bubblewrap would look up its own child by a pid of another process.
 const ownProc = ["unshare", "--mount", "--propagation", "slave", "--mount-proc", "--"];
 
 /** What stays reachable in private networks: services such as name servers, and the networks that the operator opens. */

@@ -76,8 +76,7 @@ const subnetsInBlock = 1024;
 function driver(parts: VethParts, names: Names, leases: Leases, guard: () => Promise<void>): VethNetwork {
   const destroy = async (subnet: number) => {
     const [link, space] = [linkName(names, subnet), spaceName(names, subnet)];
-    // Check first: a new sandbox's subnet is nearly always unused, and two `ip` calls that find nothing would take longer than everything
-    // else.
+    // Check first: a new sandbox's subnet is nearly always unused, and two `ip` calls that find nothing would take longer than everything else.
     if (interfaces().includes(link)) await run({ file: parts.ip, args: ["link", "del", link] }, { timeoutMs: 10_000 });
     if (existsSync(`/run/netns/${space}`))
       await run({ file: parts.ip, args: ["netns", "del", space] }, { timeoutMs: 10_000 });

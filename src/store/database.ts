@@ -25,8 +25,7 @@ export interface Database {
  */
 export function openDatabase(options: { readonly connection: pg.PoolConfig; readonly log: Log }): Database {
   const pool = new pg.Pool({ ...pooling, ...options.connection, ...session });
-  // The pool handles errors of idle connections only; an unhandled error on a connection in use would crash the process. Its query fails
-  // anyway.
+  // The pool handles errors of idle connections only; an unhandled error on a connection in use would crash the process. Its query fails anyway.
   pool.on("connect", (client) => client.on("error", () => {}));
   pool.on("error", (error) => options.log.warn({ error: error.message }, "lost an idle connection to the database"));
   return { db: fromPool(pool), pool, close: () => pool.end() };

@@ -54,8 +54,7 @@ interface NumberedKey {
   readonly key: Buffer;
 }
 
-// Layout: format (1), key number (4), nonce (12), ciphertext, tag (16). NIST SP 800-38D: random 96-bit nonces are safe for 2^32 values per
-// key.
+// Layout: format (1), key number (4), nonce (12), ciphertext, tag (16). NIST SP 800-38D: random 96-bit nonces are safe for 2^32 values per key.
 const format = 1;
 const nonceBytes = 12;
 const tagBytes = 16;

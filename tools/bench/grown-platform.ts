@@ -112,8 +112,7 @@ async function addRows(db: Db, from: number, to: number): Promise<void> {
       from (select t from build t where status = 'succeeded' limit 1) b ${copies} cross join generate_series(1, 3) as build_number(k)`.execute(
       tx,
     );
-    // Later than the platform's start: for older deployments the platform would compare branches with repositories, which these projects
-    // lack.
+    // Later than the platform's start: for older deployments the platform would compare branches with repositories, which these projects lack.
     await sql`insert into deployment select (jsonb_populate_record(d.t, jsonb_build_object(
         'id', 'dep_scale_' || n || '_' || k, 'project_id', 'prj_scale_' || n, 'number', k, 'build_id', 'bld_scale_' || n || '_' || k,
         'status', case k when 3 then 'active' else 'retired' end, 'activated_at', now() + interval '1 day'))).*

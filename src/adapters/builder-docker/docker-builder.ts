@@ -18,7 +18,7 @@ import { dockerfileOf, fromDockerfile, planDockerfile } from "./from-dockerfile.
 import { fromPlan, machineOf } from "./from-plan.ts";
 import type { DockerBuilderOptions } from "./options.ts";
 import { admitLogins } from "./registry-access.ts";
-import { relabel } from "./relabel.ts";
+import { findImage } from "./move-image.ts";
 
 export type { DockerBuilderOptions } from "./options.ts";
 
@@ -180,4 +180,25 @@ async function makeImage(run: BuildRun): Promise<Image> {
   const tree = await unpackSource({ ...unpacking, signal: time.signal }, log);
   const dockerfile = dockerfileOf(app, request.commands);
   return dockerfile === null ? await fromPlan(run, tree) : await fromDockerfile(run, tree, dockerfile);
+}
+
+/** Returns an image of the same layers and settings that carries another project's label. */
+async function relabel(api: DockerApi, id: string, projectId: string): Promise<string | null> {
+  const image = await findImage(api, id);
+  if (image === undefined) return null;
+  const [repo, tag] = [`berth/${projectId.toLowerCase()}`, `from-${id.slice(7, 19)}`];
+  const known = await findImage(api, `${repo}:${tag}`);
+  if (known !== undefined) return known.Id;
+  // The engine creates no container without a command; the settings below are those of the image.
+  const body = { Image: id, Cmd: ["/berth"], NetworkDisabled: true };
+  const { Id: container } = await api.call<{ Id: string }>({ method: "POST", path: "/containers/create", body });
+  try {
+    const config = { ...image.Config, Labels: { ...image.Config.Labels, [imageLabels.project]: projectId } };
+    const made = await api.call<{ Id: string }>({
+      ...{ method: "POST", path: "/commit", query: { container, repo, tag, pause: 0 }, body: config },
+    });
+    return made.Id;
+  } finally {
+    await api.call({ method: "DELETE", path: `/containers/${container}`, query: { force: 1 } });
+  }
 }

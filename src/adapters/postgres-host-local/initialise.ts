@@ -18,8 +18,7 @@ export async function initialise(
   { socketDir, isArchived }: { readonly socketDir: string; readonly isArchived: boolean },
 ): Promise<void> {
   const files = instanceFiles(dir);
-  // Remove leftovers beside finished data, too: without a sandbox, an interrupted attempt's program may live on and create its folder
-  // again.
+  // Remove leftovers beside finished data, too: without a sandbox, an interrupted attempt's program may live on and create its folder again.
   removeUnfinished(dir);
   if (isInitialised(dir)) return;
   // A new name for each attempt: the program of an interrupted one may still be writing.

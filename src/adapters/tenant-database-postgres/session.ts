@@ -240,8 +240,7 @@ function clientConfig(login: TenantLogin, searchPath: string): pg.ClientConfig {
   };
 }
 
-// Settings in the startup packet override those that the owner set for the role or the database. The second part fixes the text format of
-// values.
+// Settings in the startup packet override those that the owner set for the role or the database. The second part fixes the text format of values.
 const settings = {
   local_preload_libraries: "",
   role: "none",

@@ -131,8 +131,7 @@ async function loadStatements(ctx: CliContext, { slug, id, path }: Import): Prom
   });
 }
 
-// Each is one line in pg_dump's output. Roles of another server do not exist here, and newer versions set parameters that older ones do not
-// know.
+// Each is one line in pg_dump's output. Roles of another server do not exist here, and newer versions set parameters that older ones do not know.
 const unportable = [
   /^ALTER [A-Z ]+ .* OWNER TO .*;$/,
   /^(?:GRANT|REVOKE) .* (?:TO|FROM) .*;$/,

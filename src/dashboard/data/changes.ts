@@ -7,8 +7,7 @@ const pausesMs = { first: 500, most: 10_000 };
 // several windows together stay below the rate limit of their session.
 const refresh = { ms: 1000, most: 10, thenMs: 3000 };
 
-// Changes do not refresh these routes. Their pages read them at their own pace, because they are large or need lookups outside of the
-// platform.
+// Changes do not refresh these routes. Their pages read them at their own pace, because they are large or need lookups outside of the platform.
 const ownPace = ["builds.logs", "data.rows", "data.tables", "metrics.get", "self-description.capabilities"];
 
 /**

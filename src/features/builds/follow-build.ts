@@ -90,8 +90,7 @@ export async function buildPush(
     .transaction()
     .execute((tx) => requestBuild(tx, receiving.wakeups, { ...request, ...source, origin: "push" }));
   const verdict = await followBuild(receiving, { org_id: push.org_id, id, signal: push.signal }, onLine);
-  // Unpin a refused push's commit, so that it leaves no objects behind. The commit of an accepted push is unpinned once git has moved the
-  // ref.
+  // Unpin a refused push's commit, so that it leaves no objects behind. The commit of an accepted push is unpinned once git has moved the ref.
   if (!verdict.accepted) await repositories.unpin(push.project_id, id);
   return { ...verdict, build: { id, branch: target.branch } };
 }

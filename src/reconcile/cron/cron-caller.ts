@@ -72,8 +72,7 @@ function headersOf({ vault, appUrl }: Platform, run: StartedRun): Record<string,
   const secret = vault.open(run.project_id, "cron_secret", run.sealed_cron_secret);
   return {
     host: run.hostname,
-    // As the edge sends it: otherwise an application that redirects plain requests to HTTPS would redirect the call instead of doing the
-    // job.
+    // As the edge sends it: otherwise an application that redirects plain requests to HTTPS would redirect the call instead of doing the job.
     "x-forwarded-proto": new URL(appUrl(run.hostname)).protocol.slice(0, -1),
     "user-agent": "berth-cron/1.0",
     accept: "*/*",

@@ -34,8 +34,7 @@ const patienceMs = 15_000;
 /** Creates requested databases and keeps all of them running, except those of previews that sleep. */
 export function databasesTask(platform: Platform, resting: Resting = createResting()): Task {
   const repairs = new Map<string, Promise<void>>();
-  // Databases that this control plane has applied its settings to. Servers outlive the control plane, so each is repaired once after a
-  // start.
+  // Databases that this control plane has applied its settings to. Servers outlive the control plane, so each is repaired once after a start.
   const inLine = new Set<string>();
 
   /** A failure of one database must not stop the loop. */

@@ -39,8 +39,7 @@ export function monitorsTask(platform: Platform, probes: Probes): Task {
       begun = true;
       const description = await describe.now();
       await saveMachine(platform.db, { name: monitors.machine, started_at: startedAt, description });
-      // Check nothing in the first run: other tasks are still starting, so what is missing yet is not a failure, and a slow check would
-      // delay them.
+      // Check nothing in the first run: other tasks are still starting, so what is missing yet is not a failure, and a slow check would delay them.
       if (isFirst) return { detail: "not checked yet", againMs: firstLookMs };
       const { disk } = description;
       const memory = await readMemory();

@@ -177,8 +177,7 @@ async function announce(release: Release): Promise<void> {
   if (isReached && deployment.in_maintenance)
     log.detail("Visitors get the maintenance page until you run: berth maintenance off");
   await log.flush();
-  // git moves the branch of a push itself. For an upload or a followed branch, move it here, so that the next upload finds it at the
-  // deployed commit.
+  // git moves the branch of a push itself. For an upload or a followed branch, move it here, so that the next upload finds it at the deployed commit.
   if (movesBranch(deployment) && deployment.trigger !== "push")
     await moveBranch(platform, deployment).catch((error: unknown) => notMoved(release, error));
   await endSwitch(platform.db, lease);
