@@ -29,7 +29,8 @@ export async function probeContainment(
     for (const found of candidates(options, isRoot)) {
       const fault = await enter(composeProbe(found, specOf(folder, found)));
       if (fault === undefined) return { found, isRoot, reason };
-      reason ||= fault;
+      // Of the ways that isolate, the last one needs the least: its fault is what isolation fails for.
+      if (found.level === "isolated" || reason === "") reason = fault;
     }
     throw new Error(`no process can be started for an application on this machine: ${reason}`);
   } finally {

@@ -156,6 +156,7 @@ const complete: FoundParts = {
   haproxy: "/usr/sbin/haproxy",
   nft: "/usr/sbin/nft",
   ip: "/usr/sbin/ip",
+  "mkfs.ext4": "/usr/sbin/mkfs.ext4",
   pasta: "/usr/bin/pasta",
   socat: "/usr/bin/socat",
   python: "/usr/bin/python3",
@@ -195,6 +196,12 @@ test("one way to a network of its own is enough", () => {
   assert.deepEqual(missingParts({ ...complete, pasta: null }, root), []);
   assert.deepEqual(missingParts({ ...complete, nft: null }, root), []);
   assert.equal(missingParts({ ...complete, pasta: null }, user)[0]?.part, "passt");
+});
+
+test("only root makes file systems, and a minimal Debian lacks the program", () => {
+  const [part] = missingParts({ ...complete, "mkfs.ext4": null }, root);
+  assert.equal(part?.command, "apt-get install e2fsprogs");
+  assert.deepEqual(missingParts({ ...complete, "mkfs.ext4": null }, user), []);
 });
 
 test("a system without apt is told what to install", () => {

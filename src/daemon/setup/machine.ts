@@ -45,6 +45,7 @@ const packaged = [
   { program: "socat", package: "socat", unpacks: true, rootOnly: false },
   { program: "nft", package: "nftables", unpacks: false, rootOnly: true },
   { program: "ip", package: "iproute2", unpacks: false, rootOnly: true },
+  { program: "mkfs.ext4", package: "e2fsprogs", unpacks: false, rootOnly: true },
 ] as const;
 
 /**
@@ -87,6 +88,7 @@ async function findParts(
     haproxy: edge === false ? null : await findHaproxy(haproxy === null ? ofMachine : [haproxy]),
     nft: program("nft"),
     ip: program("ip"),
+    "mkfs.ext4": program("mkfs.ext4"),
     pasta: program("pasta"),
     socat: program("socat"),
     python: findSystemProgram("python3", searchPath),
@@ -235,6 +237,8 @@ function programParts(found: FoundParts, facts: MachineFacts): readonly MissingP
   if (found.setpriv === null && facts.isRoot) {
     add("setpriv", false, "applications cannot run as separate users", ["util-linux"]);
   }
+  if (found["mkfs.ext4"] === null && facts.isRoot)
+    add("mkfs.ext4", false, "what applications write to their own folder counts as their memory", ["e2fsprogs"]);
   if (found.npm === null) add("npm", false, "Node applications cannot be built", ["npm"]);
   if (found.python === null) add("python3", false, "Python applications cannot be built", ["python3", "python3-venv"]);
   return lacking;
@@ -268,6 +272,8 @@ export interface FoundParts {
   readonly haproxy: string | null;
   readonly nft: string | null;
   readonly ip: string | null;
+  /** Makes the file system for what an application writes to its own folder. */
+  readonly "mkfs.ext4": string | null;
   readonly pasta: string | null;
   readonly socat: string | null;
   readonly python: string | null;
