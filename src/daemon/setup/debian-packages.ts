@@ -113,10 +113,13 @@ async function download(context: SetupContext, packages: readonly string[], fold
   if (exitCode !== 0) throw new Error(`apt-get download failed: ${stderr.trim().slice(-500)}`);
 }
 
-/** Returns the libraries in the plan of a simulated installation, which names what this machine lacks. libc must be the machine's own. */
+/**
+ * Returns the libraries in the plan of a simulated installation, which names what this machine lacks, and PostgreSQL's programs, which
+ * Debian's `postgresql-client` only refers to. libc must be the machine's own.
+ */
 function librariesIn(plan: string): readonly string[] {
   const names = Array.from(plan.matchAll(/^Inst (\S+)/gm), ([, name]) => name as string);
-  return names.filter((name) => name.startsWith("lib") && !name.startsWith("libc6"));
+  return names.filter((name) => /^(?:lib(?!c6)|postgresql-client-\d)/.test(name));
 }
 
 async function ownState(folder: string): Promise<readonly string[]> {

