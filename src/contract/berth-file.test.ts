@@ -42,3 +42,25 @@ test("a file names as many process types as a Procfile may, and no more", () => 
   assert.ok("file" in readBerthFile(withTypes(16)));
   assert.deepEqual(problemsOf(withTypes(17)), ["berth.json: processes (line 1): must have at most 16 process types."]);
 });
+
+test("the persistent folder is one of its own: no folder of the system, and none below devices and kernel files", () => {
+  const isFine = (storage: string) => "file" in readBerthFile(JSON.stringify({ storage }));
+  for (const fine of ["/data", "/app/uploads", "/var/lib/app", "/usr/share/x.y", "/devices", "/appdata"])
+    assert.ok(isFine(fine), fine);
+  const system = ["app", "boot", "dev", "etc", "home", "lib", "lib64", "opt", "proc", "root", "run", "sbin", "bin"];
+  const bad = [
+    ...system,
+    "sys",
+    "tmp",
+    "usr",
+    "var",
+    "dev/shm",
+    "proc/self",
+    "sys/fs",
+    "data/",
+    "a/../b",
+    "a/..",
+    "./a",
+  ];
+  for (const path of ["", "data", ...bad.map((each) => `/${each}`)]) assert.ok(!isFine(path), path);
+});

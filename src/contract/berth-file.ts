@@ -113,7 +113,7 @@ export const berthFile = z.strictObject({
     .string()
     .max(512)
     .regex(
-      /^\/(?!(?:app|boot|dev|etc|home|lib\w*|opt|proc|root|run|s?bin|sys|tmp|usr|var)$|(?:dev|proc|sys)\/)(?!.*(?:^|\/)\.\.?(?:\/|$))[\w@+.-]+(?:\/[\w@+.-]+)*$/,
+      /^(?!.*\/\.\.?(?:\/|$))\/(?!(?:app|boot|dev|etc|home|lib\w*|opt|proc|root|run|s?bin|sys|tmp|usr|var)$|(?:dev|proc|sys)\/)[\w@+.-]+(?:\/[\w@+.-]+)*$/,
       "must be the absolute path of a folder of its own, such as /data or /app/uploads",
     )
     .optional()
