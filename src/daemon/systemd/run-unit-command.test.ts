@@ -76,6 +76,11 @@ test("after a stop of everything, empty folders of sockets are gone and one in u
   assert.deepEqual((await readdir(dataDir)).toSorted(), ["databases", "run 2", "run-folder"]);
 });
 
+test("systemd finds nothing to expand in what the units run, whatever the folders are called", () => {
+  const texts = Object.values(unitTexts({ ...plan, dataDir: "/srv/$HOME" })).join("\n");
+  assert.deepEqual(texts.match(/(?<!\$)(?:\$\$)*\$(?!\$).{0,20}|(?<!%)(?:%%)*%(?!%).{0,20}/g) ?? [], []);
+});
+
 test("a user's units ask for nothing that only the machine's systemd may give", () => {
   const lines = [unitNames.controlPlane, unitNames.tenants].flatMap((name) => linesOf("user", name));
   assert.deepEqual(

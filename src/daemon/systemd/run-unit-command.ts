@@ -233,6 +233,9 @@ function text(sections: readonly Section[]): string {
   return `# Written by \`berthd service install\`; \`berthd service uninstall\` removes it.\n${written.join("\n\n")}\n`;
 }
 
+// Before a version that cannot start, the upgrade to it must go on, to go back. The file names the version that does that.
+const continueUpgrade = 'runner=$(cat "$0" 2>/dev/null); [ ! -x "$runner" ] || exec "$runner" continue-upgrade';
+
 function controlPlane(plan: UnitPlan): readonly Section[] {
   const isSystem = plan.scope === "system";
   return [
@@ -249,8 +252,7 @@ function controlPlane(plan: UnitPlan): readonly Section[] {
       "Service",
       [
         "Type=exec",
-        // Before a version that cannot start, the upgrade to it must go on, to go back. The file names the version that does that.
-        `ExecStartPre=-/bin/sh -c ${quoted(`runner=$$(cat "$$0" 2>/dev/null); [ ! -x "$$runner" ] || exec "$$runner" continue-upgrade`)} ${quoted(join(plan.dataDir, "upgrade/runner"))}`,
+        `ExecStartPre=-/bin/sh -c ${argument(continueUpgrade)} ${argument(join(plan.dataDir, "upgrade/runner"))}`,
         `ExecStart=${quoted(plan.starter)} start`,
         `Environment=${quoted(`HOME=${plan.home}`)} ${quoted(`PATH=${plan.searchPath}`)} BERTH_ON_STOP=keep`,
         `EnvironmentFile=-${escaped(plan.environmentFile)}`,
@@ -306,8 +308,8 @@ function tenants(plan: UnitPlan): readonly Section[] {
       "Service",
       [
         "Type=exec",
-        `ExecStart=/bin/sh -c ${quoted(keepGroup.replaceAll("$", "$$$$"))}`,
-        `ExecStopPost=-/bin/sh -c ${quoted(removeRunFolders.replaceAll("$", "$$$$"))} ${quoted(plan.dataDir.replaceAll("$", "$$$$"))}`,
+        `ExecStart=/bin/sh -c ${argument(keepGroup)}`,
+        `ExecStopPost=-/bin/sh -c ${argument(removeRunFolders)} ${argument(plan.dataDir)}`,
         ...(isSystem ? ["Slice=berth.slice"] : []),
         "Delegate=yes",
         "OOMPolicy=continue",
@@ -319,6 +321,11 @@ function tenants(plan: UnitPlan): readonly Section[] {
 }
 
 /** Quotes a word for a unit file: percent signs are doubled, quotes and backslashes escaped (systemd.syntax(7)). */
+/** Quotes a word of a command, in which systemd expands variables. */
+function argument(word: string): string {
+  return quoted(word.replaceAll("$", "$$$$"));
+}
+
 function quoted(word: string): string {
   return `"${escaped(word).replaceAll(/["\\]/g, "\\$&")}"`;
 }
