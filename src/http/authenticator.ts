@@ -10,7 +10,6 @@ export interface Authenticator {
   authenticate(text: string): Promise<Authenticated | undefined>;
   /** Clears the cache. Results of look-ups in progress are not cached. */
   forget(): void;
-  close(): void;
 }
 
 export interface AuthenticatorOptions {
@@ -43,7 +42,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     generation += 1;
     memory.clear();
   };
-  const stop = options.wakeups.on("tokens", forget);
+  options.wakeups.on("tokens", forget);
   const look = async (text: string, key: string) => {
     const startedIn = generation;
     const found = await options.find(text);
@@ -65,7 +64,6 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       return entry.found;
     },
     forget,
-    close: stop,
   };
 }
 

@@ -132,7 +132,6 @@ export function createHttpServer(options: HttpOptions): HttpServer {
       const closed = app.close();
       endUnused();
       await closed;
-      authenticator.close();
     },
   };
 }
@@ -269,7 +268,6 @@ function addBodyReading(app: FastifyInstance): void {
 /** Adds the rows whose body is a file. The body is streamed to the handler without limits of size or time, as long as data keeps arriving. */
 function addUploads(app: FastifyInstance, options: PipelineOptions, silenceMs: number): void {
   void app.register(async (uploads) => {
-    uploads.removeAllContentTypeParsers();
     uploads.addContentTypeParser("*", (_, body, done) => done(null, body));
     uploads.addHook("onRequest", async ({ raw }, reply) => {
       reply.header("connection", "close");

@@ -82,8 +82,8 @@ async function admit(replica: Replica, instance: Instance, signal: AbortSignal):
 async function admitWhenHealthy(replica: Replica, { address, attempt }: Instance, signal: AbortSignal): Promise<void> {
   const { platform, workload, ordinal } = replica;
   if (address === null) return;
-  const timeoutMs = Math.min(platform.settings.health.timeoutMs, probeTimeoutMs);
-  const probe = { address, hostname: workload.hostname, path: workload.health_path, timeoutMs };
+  const { hostname, health_path: path } = workload;
+  const probe = { address, hostname, path, timeoutMs: probeTimeoutMs };
   const endMs = performance.now() + healthyWithinMs;
   for (let pauseMs = firstPauseMs; performance.now() < endMs; pauseMs = Math.min(pauseMs * 1.5, longestPauseMs)) {
     if (signal.aborted) return;
