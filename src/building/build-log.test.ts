@@ -11,8 +11,10 @@ test("steps, details and errors have the shape that git's users know", () => {
   const { lines, log } = record();
   log.step("Node.js app detected");
   log.detail("one\ntwo");
+  log.detail("ends in spaces  \n\n");
   log.error("no");
-  assert.deepEqual(lines, ["-----> Node.js app detected", "       one", "       two", " !     no"]);
+  const details = ["       one", "       two", "       ends in spaces", "", ""];
+  assert.deepEqual(lines, ["-----> Node.js app detected", ...details, " !     no"]);
 });
 
 test("output comes out by line, however it was cut, and without what would paint a terminal", () => {

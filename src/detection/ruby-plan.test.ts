@@ -42,6 +42,7 @@ test("gems are kept by the lock file; those in the repository are used without a
   const vendored = plan({ ...locked, "vendor/bundle/ruby/3.1.0/gems/puma/x.rb": "" });
   assert.ok(vendored.install?.steps[0]?.args.includes("--local"));
   assert.equal(vendored.env["BUNDLE_PATH"], "/app/vendor/bundle");
+  assert.equal(plan({ ...locked, "vendor/javascript/x.js": "" }).env["BUNDLE_PATH"], undefined);
 });
 
 test("the machine's Ruby must be of the minor version that is asked for", () => {

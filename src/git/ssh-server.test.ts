@@ -208,13 +208,19 @@ test("a password never opens the door", async () => {
   assert.match(failed, /authentication methods failed/);
 });
 
-test("a session opened with a key that has since been removed may do nothing", async () => {
+/** Connects with the key, as a program that keeps its connection. */
+async function connected(): Promise<ssh2.Client> {
   const client = new ssh2.Client();
   const privateKey = await readFile(keyFile);
   await new Promise<void>((done, fail) => {
     client.once("ready", done).once("error", fail);
     client.connect({ host: "127.0.0.1", port: host.servers.port, username: "git", privateKey });
   });
+  return client;
+}
+
+test("a session opened with a key that has since been removed may do nothing", async () => {
+  const client = await connected();
   gate.keys.delete(fingerprint);
   const code = await new Promise<number>((done, fail) => {
     client.exec("git-upload-pack '/main/demo.git'", (error, channel) =>
@@ -223,6 +229,21 @@ test("a session opened with a key that has since been removed may do nothing", a
   });
   client.end();
   assert.equal(code, 128);
+});
+
+test("one connection has ten channels at once", async () => {
+  const client = await connected();
+  const open = () =>
+    new Promise<ssh2.ClientChannel>((done, fail) =>
+      client.exec("git-upload-pack '/main/demo.git'", (error, channel) => (error ? fail(error) : done(channel))),
+    );
+  const [first] = await Promise.all(Array.from({ length: 10 }, open));
+  await assert.rejects(open(), /open failure/);
+  const isClosed = new Promise((done) => first?.once("close", done).resume());
+  first?.end();
+  await isClosed;
+  await open();
+  client.end();
 });
 
 test("who connects and says nothing, or never proves a key, is cut off", async () => {

@@ -5,6 +5,7 @@ import { decideBy, decisionPath, nonceIn, pressButton, quietNotifier } from "../
 import { tenantDatabaseDouble } from "../../test/support/port-doubles.ts";
 import { testBuild, testDeployment, testDomain, testProject, testThings } from "../../test/support/fixtures.ts";
 import { sharedApi, testOrganization, testToken } from "../../test/support/test-platform.ts";
+import { makeNonce } from "./own-form.ts";
 
 let asked = 0;
 const fontPath = "/assets/geist-latin-wght-normal-1a2b.woff2";
@@ -333,10 +334,10 @@ test("an owner who is signed in decides a request by its id; nobody else does", 
     assert.equal((await pressButton(api, path, form, { origin, cookie })).status, 403, token);
   }
   // Not even with a nonce, which its page does not show it.
-  const nonceText = String(Date.now() + 3_600_000);
-  const nonce = api.platform.vault.seal(`${id} ${limited.id}`, "decision nonce", nonceText).toString("base64url");
+  const nonce = makeNonce(api.platform, `${id} ${limited.id}`);
   const ofLimited = { origin, cookie: await cookieOf(limited.text) };
-  assert.equal((await pressButton(api, path, { ...form, nonce }, ofLimited)).status, 403);
+  const pressed = await pressButton(api, path, { ...form, nonce }, ofLimited);
+  assert.deepEqual([pressed.status, pressed.text.includes("Not for you to decide")], [403, true]);
   // A program's header does not replace the cookie, and another page's form does not replace the page's own form.
   assert.equal((await pageOf(id, { authorization: `Bearer ${org.owner}` })).status, 401);
   assert.equal((await pressButton(api, path, form, { origin })).status, 401);

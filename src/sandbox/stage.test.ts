@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { stageTable } from "./stage.ts";
+import { stageTable, stageWords } from "./stage.ts";
 
 test("a stage lists its mounts as fstab has it, whatever characters a path holds", () => {
   assert.equal(
@@ -15,4 +15,14 @@ test("with a layer the first source lies below it", () => {
     stageTable("/mnt", ["/data/app", "/data/storage"], layer),
     `${layer}/data/app /mnt/lower none rbind 0 0\n/data/storage /mnt/1 none rbind 0 0\n`,
   );
+});
+
+test("a stage hides no folder that it needs", () => {
+  const placeOf = (...programs: string[]) => {
+    const { staged } = stageWords({ sources: [import.meta.dirname], layer: null, owner: null, programs });
+    return (staged[0] as string).slice(0, -"/0".length);
+  };
+  const first = placeOf();
+  assert.notEqual(placeOf(`${first}/bin/bwrap`), first);
+  assert.equal(placeOf(`${first}-other/bin/bwrap`), first);
 });

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { eventually } from "../../../test/support/eventually.ts";
 import { testThings } from "../../../test/support/fixtures.ts";
 import { sharedApi, testOrganization, testToken } from "../../../test/support/test-platform.ts";
 import { scopes } from "../../contract/access.ts";
@@ -58,4 +59,29 @@ test("a backup that failed is neither restored nor verified", async () => {
     assert.match(String(body["error"]), /^Only a completed backup can be/);
   }
   assert.deepEqual(await db.selectFrom("backup_operation").select("id").where("backup_id", "=", backup).execute(), []);
+});
+
+test("what only the restore itself finds out is answered with its code and its sentence", async () => {
+  const { db } = api.database;
+  const codes = {
+    backup_damaged: "backup_damaged",
+    target_outside_window: "target_outside_window",
+    refused: "conflict",
+    storage_full: "storage_full",
+    platform_fault: "unavailable",
+  } as const;
+  for (const [problem_code, code] of Object.entries(codes)) {
+    const { project, backup } = await testThings(api.platform, org);
+    await db.deleteFrom("backup_operation").where("project_id", "=", project.id).execute();
+    await db.updateTable("backup").set({ status: "completed", size_bytes: 1 }).where("id", "=", backup).execute();
+    const asked = api.call("POST", `/v1/projects/${project.slug}/restore`, {
+      token: org.owner,
+      body: { backup_id: backup },
+    });
+    const operation = db.updateTable("backup_operation").where("backup_id", "=", backup);
+    const end = operation.set({ status: "failed", problem_code, problem: `It is ${problem_code}.` });
+    await eventually(async () => (await end.executeTakeFirst()).numUpdatedRows === 1n, "the restore is requested");
+    const { body } = await asked;
+    assert.deepEqual([body["code"], body["error"]], [code, `It is ${problem_code}.`]);
+  }
 });

@@ -6,6 +6,7 @@ import { emptyDisk, sharedApi, testDiskLimits, testOrganization } from "../../..
 import { createDiskLogStore } from "../../adapters/log-store-disk/disk-log-store.ts";
 import { until } from "../../kit/until.ts";
 import type { LogStore } from "../../ports/log-store.ts";
+import type { Repositories } from "../../ports/repositories.ts";
 import { receivePush } from "./receive.ts";
 import { guardMs } from "../../../test/support/eventually.ts";
 import { testFolder } from "../../../test/support/test-folder.ts";
@@ -25,19 +26,18 @@ const shown = [
   " !     A newer push replaced this one.",
 ];
 
-/** Runs a push of two branches that a newer push supersedes; resolves with the pusher's output and the build. */
-async function supersededPush(logStore: LogStore, waitFor?: RegExp) {
+/** Begins a push of two branches. */
+async function beginPush(given: { logStore: LogStore; repositories: Repositories; renewEveryMs?: number }) {
   const { db, wakeups } = api.platform;
   const project = await testProject(api.platform, org);
   const lines: string[] = [];
   const receiving = {
     db,
     wakeups,
-    repositories,
-    ...{ logStore, builder: api.platform.ports.builder },
+    ...{ renewEveryMs: 3_600_000, ...given },
+    builder: api.platform.ports.builder,
     dataDisk: emptyDisk,
     owner: "here",
-    renewEveryMs: waitFor === undefined ? 3_600_000 : 1,
     treeLimits: { entries: 1, bytes: 1 },
     diskLimits: testDiskLimits,
     vault: api.platform.vault,
@@ -58,6 +58,14 @@ async function supersededPush(logStore: LogStore, waitFor?: RegExp) {
     },
     (line) => void lines.push(line),
   );
+  return { project, lines, told };
+}
+
+/** Runs a push of two branches that a newer push supersedes; resolves with the pusher's output and the build. */
+async function supersededPush(logStore: LogStore, waitFor?: RegExp) {
+  const { db } = api.platform;
+  const renewing = waitFor === undefined ? {} : { renewEveryMs: 1 };
+  const { project, lines, told } = await beginPush({ logStore, repositories, ...renewing });
   const queued = () =>
     db.selectFrom("build").select("id").where("project_id", "=", project.id).where("status", "=", "queued").execute();
   assert.ok(await until(async () => ((await queued()).length === 1 ? true : undefined), { timeoutMs: guardMs }));
@@ -86,4 +94,19 @@ test("the pusher is told also what could not be stored", async () => {
   const appendBuild = () => Promise.reject(new Error("ENOSPC"));
   const { accepted, lines } = await supersededPush({ ...createDiskLogStore({ dir }), appendBuild });
   assert.deepEqual([accepted, lines], [false, shown]);
+});
+
+test("a commit that cannot be built is refused with why and what to do, and nothing is queued", async () => {
+  const inspection = {
+    outcome: "refused",
+    code: "source_too_large",
+    summary: "It is large.",
+    hint: "Push less.",
+  } as const;
+  const { told, lines } = await beginPush({
+    logStore: createDiskLogStore({ dir }),
+    repositories: repositoriesDouble({ inspect: async () => inspection }),
+  });
+  assert.deepEqual(await told, { accepted: false, build: null });
+  assert.deepEqual(lines, [" !     It is large.", " !     Push less."]);
 });

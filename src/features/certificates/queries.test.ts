@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { testDatabase } from "../../../test/support/database.ts";
-import { syncWanted } from "./queries.ts";
+import { accountOf, deleteAccount, insertAccount, saveAccountUrl, syncWanted } from "./queries.ts";
 
 const { db, drop } = await testDatabase();
 after(drop);
@@ -33,4 +33,14 @@ test("an order of the last three hours counts on after its name was detached", a
   await change({ ordered_at: hoursAgo(4) });
   await syncWanted(db, []);
   assert.deepEqual(await rows(), []);
+});
+
+test("an account that was registered meanwhile outlives the deletion of the one before", async () => {
+  const directory = "https://ca.test/directory";
+  await insertAccount(db, directory, Buffer.from("key"));
+  await saveAccountUrl(db, directory, "https://ca.test/new");
+  for (const before of [null, "https://ca.test/old"]) await deleteAccount(db, directory, before);
+  assert.equal((await accountOf(db, directory))?.url, "https://ca.test/new");
+  await deleteAccount(db, directory, "https://ca.test/new");
+  assert.equal(await accountOf(db, directory), undefined);
 });

@@ -4,11 +4,12 @@ import { sql } from "kysely";
 import { deployedProject } from "../../../test/support/cron-platform.ts";
 import { testDatabase } from "../../../test/support/database.ts";
 import { eventually } from "../../../test/support/eventually.ts";
+import { readyReplica } from "../../../test/support/fixtures.ts";
 import { platformDouble } from "../../../test/support/platform-double.ts";
-import { runtimeDouble } from "../../../test/support/port-doubles.ts";
+import { logStoreDouble, runtimeDouble } from "../../../test/support/port-doubles.ts";
 import { changedWorkloads } from "../../features/replicas/replicas.ts";
 import { saveEdge } from "../../features/routes/routes.ts";
-import { endReplicas } from "./end-replicas.ts";
+import { endReplicas, stopReplicas } from "./end-replicas.ts";
 
 const { db, vault, drop } = await testDatabase();
 after(drop);
@@ -85,4 +86,21 @@ test("a replica that is wanted again while its requests end is not stopped", asy
   await saveServing({ version: 1e9 });
   await ending;
   assert.deepEqual(seen.stopped, []);
+});
+
+test("how far the output of a workload was read is forgotten with its last replica", async () => {
+  const { org_id, deployment_id: id } = await deployedProject({ db, vault }, { host: "127.0.0.1", port: 1 });
+  await readyReplica(db, { org_id, deployment_id: id, ordinal: 1, address: { host: "127.0.0.1", port: 2 } });
+  const forgotten: string[] = [];
+  const runtime = runtimeDouble({ stop: async () => {}, remove: async () => {} });
+  const logStore = logStoreDouble({ forgetPositions: async (workload) => void forgotten.push(workload) });
+  const platform = platformDouble({ db, vault, ports: { runtime, logStore } });
+  for (const [ordinal, expected] of [
+    [1, []],
+    [0, [id]],
+  ] as const) {
+    const { workloads } = await changedWorkloads(db, platform.machine, { ids: [id] });
+    await stopReplicas(platform, { id, row: workloads[0], ordinals: [ordinal] });
+    assert.deepEqual(forgotten, expected);
+  }
 });
