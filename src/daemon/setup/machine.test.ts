@@ -7,6 +7,7 @@ import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { run, type Command } from "../../kit/exec.ts";
 import { silentLog } from "../../kit/log.ts";
+import { clientCommand } from "../../postgres/client-program.ts";
 import { findProgram } from "./find-program.ts";
 import {
   ensureMachine,
@@ -66,6 +67,7 @@ test(
       [],
     );
     assert.deepEqual((await setUpBare(dataDir)).parts, first);
+    assert.equal(await confinedDump(first), 0, "pg_dump starts where it sees the system and its own folder only");
     const { initdb, dump, haproxy } = await tryPrograms(first);
     const major = /^pg_dump \(PostgreSQL\) (\d+)/.exec(dump)?.[1];
     assert.match(initdb, new RegExp(`^initdb \\(PostgreSQL\\) ${major}\\.`), "the server is as old as its clients");
@@ -78,6 +80,20 @@ async function tryPrograms(parts: MachineParts): Promise<{ initdb: string; dump:
   const dump = await run({ file: parts.pgDump ?? "", args: ["--version"] });
   const haproxy = await run(await hidden([parts.haproxy ?? "", "-v"]));
   return { initdb: initdb.stdout, dump: dump.stdout, haproxy: haproxy.stdout };
+}
+
+/** Runs pg_dump as backups do. */
+async function confinedDump({ postgresBin, pgDump, pgRestore }: MachineParts): Promise<number | null> {
+  const configDir = join(folder, "users");
+  await mkdir(configDir);
+  for (const name of ["passwd", "group"]) await writeFile(join(configDir, name), "");
+  const login = { host: folder, port: 1, user: "nobody", password: "", database: "" };
+  const confinement = { binDir: postgresBin ?? "", bwrap, uid: isRoot ? 65534 : null };
+  const { command, env } = clientCommand(
+    { confinement, configDir, pgDump, pgRestore },
+    { program: "pg_dump", args: ["--version"], login },
+  );
+  return (await run(command, { env })).exitCode;
 }
 
 /** Runs the setup as a user without rights, and hides the machine's PostgreSQL, bubblewrap, and HAProxy with two of its libraries. */
