@@ -26,6 +26,7 @@ function sample(status: Result<"approvals.get">["status"]): Result<"approvals.ge
     expires_at: at,
     decided_at: null,
     consumed_at: null,
+    review: null,
   };
 }
 
@@ -70,4 +71,30 @@ test("the list shows who asks for what", async () => {
   const { stdout } = await user.berth(["approvals", "--status", "pending"]);
   for (const part of ["apr_1", "pending", "Delete the project demo", "agent"]) assert.ok(stdout.includes(part), part);
   assert.equal(platform.seen[0]?.query.get("status"), "pending");
+});
+
+test("a request to deploy shows what would change, and what its rehearsal did", async () => {
+  const [live, commit] = ["a".repeat(40), "b".repeat(40)];
+  const lines = "@@ -1 +1 @@\n-one\n+two\n";
+  const file = {
+    path: "server.js",
+    status: "changed",
+    added: 1,
+    removed: 1,
+    binary: false,
+    lines,
+    cut: false,
+  } as const;
+  const review = {
+    ...{ live: { number: 3, commit: live }, commit, url: "https://fix--shop.apps.example" },
+    ...{ counts: { added: 1, removed: 0 }, files: [file], complete: false },
+    commits: [{ side: "added", commit, author: "agent", message: "Fix", at } as const],
+    rehearsal: { state: "passed" as const, deployment: 7, reason: null, lines: ["orders: 2 rows more"] },
+  };
+  await using platform = await startScriptedPlatform({ "approvals.get": () => ({ ...sample("pending"), review }) });
+  await using user = await cliUser(login(platform.url));
+  const { stdout } = await user.berth(["approvals", "show", "apr_1"]);
+  const parts = ["deployment 3, aaaaaaaa", "bbbbbbbb (1 new commit)", review.url, "passed (deployment 7)", "+two"];
+  for (const part of [...parts, "orders: 2 rows more", "changed server.js", "More differs"])
+    assert.ok(stdout.includes(part), `${part}: ${stdout}`);
 });

@@ -52,7 +52,7 @@ function uploads(received: SeenRequest[]): Script {
   return {
     "builds.upload": (request) => {
       received.push(request);
-      return { build_id: "bld_1", commit: "c".repeat(40), base: null, ahead: null };
+      return { build_id: "bld_1", commit: "c".repeat(40), base: null, ahead: null, preview: null };
     },
     "builds.get": () => sampleBuild(),
     "builds.logs": () => ({

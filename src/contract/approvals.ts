@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { id, idCursor, pageQuery, nextCursor, queryInteger, timestamp } from "./fields.ts";
+import { comparedLines } from "./deployments.ts";
 import { limits } from "./limits.ts";
 import { approvalStates, statesOf } from "./states.ts";
 import { row } from "./table.ts";
@@ -23,6 +24,28 @@ export const approval = z.object({
   consumed_at: timestamp.nullable(),
 });
 
+/** What a deploy that waits for a decision would bring, beside what serves; as its page shows it. */
+const review = z.object({
+  live: z.object({ number: z.number().int(), commit: z.string() }).nullable(),
+  commit: z.string(),
+  /** Of the preview in which it runs; null when it runs in none. */
+  url: z.string().nullable(),
+  /** How many commits only the deploy, and only what serves, has; null when they were not counted. */
+  counts: z.object({ added: z.number().int(), removed: z.number().int() }).nullable(),
+  /** At most 50 commits, 100 files and 64 KiB of lines. */
+  ...comparedLines.shape,
+  /** What its release command did to a copy of the data. */
+  rehearsal: z.object({
+    state: z.enum(["not_asked", "running", "passed", "failed", "skipped"]),
+    /** The number of the deployment that has the whole report; null when there is none. */
+    deployment: z.number().int().nullable(),
+    reason: z.string().nullable(),
+    /** At most 100. */
+    lines: z.array(z.string()),
+  }),
+});
+export type ApprovalReview = z.output<typeof review>;
+
 export const rows = [
   row({
     name: "approvals.list",
@@ -45,7 +68,10 @@ export const rows = [
     within_projects: true,
     params: z.object({ id }),
     query: z.object({ wait: queryInteger(0, limits.approval_wait_seconds, 0) }),
-    result: approval,
+    result: approval.extend({
+      /** Only of an open request to deploy, to callers who may read the code, and without `wait`. */
+      review: review.nullable(),
+    }),
     summary:
       "Show one approval request; with ?wait=30, respond as soon as it is decided or expired, at the latest after 30 seconds",
   }),

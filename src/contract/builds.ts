@@ -1,9 +1,10 @@
 import { z } from "zod";
 import { ahead } from "./ahead.ts";
 import { failure } from "./failure.ts";
-import { id, nextCursor, numberCursor, pageQuery, ofProject, queryInteger, timestamp } from "./fields.ts";
+import { changedFiles, id, nextCursor, numberCursor, pageQuery, ofProject, queryInteger, timestamp } from "./fields.ts";
 import { buildStates, deploymentStates, statesOf } from "./states.ts";
 import { limits } from "./limits.ts";
+import { previewBranch, previewErrors } from "./previews.ts";
 import { row } from "./table.ts";
 
 export const build = z.object({
@@ -53,19 +54,28 @@ const uploaded = z.object({
   base: z.string().nullable(),
   /** What the deploy brings back; null when nothing. */
   ahead: ahead.nullable(),
+  /** The preview that gets the change instead of the project; null: the project gets it. */
+  preview: z
+    .object({
+      slug: z.string(),
+      branch: z.string(),
+      url: z.string(),
+      /** What goes where, whether the project has moved on since, and what a person does to let it go live. */
+      text: z.string(),
+    })
+    .nullable(),
 });
-const ofUploads = ["storage_full", "payload_too_large", "forbidden"] as const;
+const ofUploads = ["storage_full", "payload_too_large", "forbidden", ...previewErrors] as const;
+
+/**
+ * Sends the change to the preview of this branch, which is made if it is missing. Tokens in approval mode get one without asking, where
+ * agents deploy to previews only: `agent-` and the token's name.
+ */
+const intoPreview = previewBranch.optional();
 
 const commit = z.string().regex(/^[0-9a-f]{40}$/, "must be a full commit hash");
 
 const ofPlans = ["storage_full", "payload_too_large", "nothing_to_deploy"] as const;
-
-const file = z.strictObject({
-  path: z.string().min(1).max(4096),
-  text: z.string(),
-  /** Defaults to the file's present mode, or to a plain file. */
-  executable: z.boolean().optional(),
-});
 
 /** What a push, an upload or a deploy of a source would do. */
 const plan = z.object({
@@ -207,7 +217,7 @@ export const rows = [
     name: "builds.upload",
     request: "PUT /v1/projects/:slug/source",
     may: "member deployments:write",
-    query: z.object({ message }),
+    query: z.object({ message, branch: intoPreview }),
     upload: true,
     result: uploaded,
     success: [201],
@@ -223,18 +233,18 @@ export const rows = [
     request: "PATCH /v1/projects/:slug/source",
     may: "member deployments:write",
     body: z.strictObject({
-      files: z.array(file).max(limits.files_changed).default([]),
-      delete: z.array(z.string().min(1).max(4096)).max(limits.files_changed).default([]),
+      ...changedFiles,
       message,
       /** The commit that the caller has read: the change is refused if it is no longer the one that the change begins at. */
       expected_commit: commit.optional(),
       /** `live` begins at the files of the deployment that serves, as after a rollback; `newest` at those of the newest source. */
       base: z.enum(["newest", "live"]).default("newest"),
+      branch: intoPreview,
     }),
     body_bytes: limits.source_body_bytes,
     result: uploaded,
     success: [201],
-    errors: [...ofUploads, "branch_moved", "nothing_to_deploy"],
+    errors: [...ofUploads, "branch_moved"],
     activity: "build.source_changed",
     handles_source: true,
     waits: true,
@@ -250,8 +260,7 @@ export const rows = [
       /** A branch or a full commit hash of the repository. Defaults to the newest source. */
       ref: z.string().min(1).max(255).optional(),
       /** Files in the format of `builds.change`, applied to the newest source for this plan only. */
-      files: z.array(file).max(limits.files_changed).default([]),
-      delete: z.array(z.string().min(1).max(4096)).max(limits.files_changed).default([]),
+      ...changedFiles,
     }),
     body_bytes: limits.source_body_bytes,
     result: plan,

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { failure } from "./failure.ts";
 import {
+  changedFiles,
   id,
   nextCursor,
   numberCursor,
@@ -57,6 +58,22 @@ const changedFile = z.object({
   lines: z.string().nullable(),
   /** Whether lines, or parts of long lines, are missing. */
   cut: z.boolean(),
+});
+export const comparedLines = z.object({
+  /** The newest first. `removed`: only the code of `from` contains it. */
+  commits: z.array(
+    z.object({
+      side: z.enum(["added", "removed"]),
+      commit: z.string(),
+      author: z.string(),
+      message: z.string(),
+      at: timestamp,
+    }),
+  ),
+  /** Null when one of the commits is no longer stored. */
+  files: z.array(changedFile).nullable(),
+  /** False: commits, files or lines were left out; `compared_…` in the limits. */
+  complete: z.boolean(),
 });
 const comparedNumber = optionalQueryInteger(1, 2_147_483_647);
 
@@ -116,22 +133,7 @@ export const rows = [
       /** Only this file. */
       path: z.string().min(1).max(4096).optional(),
     }),
-    result: z.object({
-      /** The newest first. `removed`: only the code of `from` contains it. */
-      commits: z.array(
-        z.object({
-          side: z.enum(["added", "removed"]),
-          commit: z.string(),
-          author: z.string(),
-          message: z.string(),
-          at: timestamp,
-        }),
-      ),
-      /** Null when one of the commits is no longer stored. */
-      files: z.array(changedFile).nullable(),
-      /** False: commits, files or lines were left out; `compared_…` in the limits. */
-      complete: z.boolean(),
-    }),
+    result: comparedLines,
     large: true,
     summary: "Compare the code of two deployments: commits, and the lines that differ in each file",
   }),
@@ -149,19 +151,24 @@ export const rows = [
     name: "deployments.rehearse",
     request: "POST /v1/projects/:slug/rehearsals",
     may: "member deployments:write",
-    /** At most one of both. Without any: the newest commit that went live. */
+    /** At most one of `branch`, `deployment` and files. Without any: the newest commit that went live. */
     body: z.strictObject({
       /** A branch of the project's repository. */
       branch: z.string().min(1).max(255).optional(),
       /** The number of a deployment, whose commit is built again. */
       deployment: z.number().int().min(1).max(2_147_483_647).optional(),
+      /** Files as in `builds.plan`: applied to the newest source for this rehearsal only. */
+      ...changedFiles,
     }),
+    body_bytes: limits.source_body_bytes,
     result: z.object({ build_id: id, commit: z.string() }),
     success: [201],
-    errors: ["nothing_to_deploy", "deploy_in_progress", "storage_full", "forbidden"],
+    errors: ["nothing_to_deploy", "deploy_in_progress", "storage_full", "payload_too_large", "forbidden"],
     activity: "deployment.rehearsal_requested",
     waits: true,
-    summary: "Build a branch, and run its release command on a copy of the data only; nothing goes live",
+    handles_source: true,
+    summary:
+      "Build a branch or changed files, and run the release command on a copy of the data only; nothing goes live",
   }),
   row({
     ...ofProject,

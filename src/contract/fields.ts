@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { limits } from "./limits.ts";
 
 // Slugs that would collide with hosts and paths of the platform itself.
 const reservedSlugs = [
@@ -107,3 +108,16 @@ export const instant = z
     "use an instant such as 2026-01-31T09:00:00Z, or a duration before now such as 90s, 15m, 2h, 7d",
   )
   .refine((text) => /[smhd]$/.test(text) || !Number.isNaN(Date.parse(text)), "this instant does not exist");
+
+const file = z.strictObject({
+  path: z.string().min(1).max(4096),
+  text: z.string(),
+  /** Defaults to the file's present mode, or to a plain file. */
+  executable: z.boolean().optional(),
+});
+
+/** Files to write to a source, and paths to delete from it. */
+export const changedFiles = {
+  files: z.array(file).max(limits.files_changed).default([]),
+  delete: z.array(z.string().min(1).max(4096)).max(limits.files_changed).default([]),
+};

@@ -19,10 +19,16 @@ const preview = z.object({
   expires_at: timestamp.nullable(),
 });
 
-const branch = z.string().min(1).max(255);
+export const previewBranch = z.string().min(1).max(255);
+
+/** Why a preview cannot be made, or cannot have its data. */
+export const previewErrors = [
+  ...["preview_limit_reached", "operation_in_progress", "nothing_to_deploy", "conflict", "no_database"],
+  ...["branch_limit", "branches_unavailable", "target_outside_window", "mask_failed", "copy_too_large"],
+] as const;
 
 /** Of a preview: the branch, or the preview's slug. */
-const params = slugParam.extend({ preview: branch });
+const params = slugParam.extend({ preview: previewBranch });
 
 export const rows = [
   row({
@@ -39,24 +45,13 @@ export const rows = [
     request: "POST /v1/projects/:slug/previews",
     may: "member deployments:write",
     body: z.strictObject({
-      branch,
+      branch: previewBranch,
       /** Makes the branch at the commit that serves if the repository does not have it. */
       from_live: z.boolean().default(false),
     }),
     result: preview,
     success: [201],
-    errors: [
-      ...["preview_limit_reached", "operation_in_progress", "nothing_to_deploy", "conflict"],
-      ...["storage_full", "payload_too_large", "forbidden"],
-      ...[
-        "no_database",
-        "branch_limit",
-        "branches_unavailable",
-        "target_outside_window",
-        "mask_failed",
-        "copy_too_large",
-      ],
-    ] as const,
+    errors: [...previewErrors, "storage_full", "payload_too_large", "forbidden"],
     activity: "preview.created",
     waits: true,
     summary: "Build a branch of the repository into its preview, with a URL, database and variables of its own",

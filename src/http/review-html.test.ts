@@ -7,7 +7,11 @@ const unseen = { number: 9, status: null, reason: null, report: null, has_ended:
 const shown = (more: Partial<ShownReview> = {}) =>
   reviewHtml({
     ...{ live: { number: 3, commit: hash }, commit: "b".repeat(40), url: null, number: 9, project: "shop", nonce: "n" },
-    ...{ difference: { counts: { added: 1, removed: 0 }, files: ["<b>.js"] }, isRehearsed: false, rehearsal: null },
+    ...{
+      difference: { place: "prj_1", counts: { added: 1, removed: 0 }, files: ["<b>.js"] },
+      isRehearsed: false,
+      rehearsal: null,
+    },
     ...more,
   });
 

@@ -40,6 +40,7 @@ export const groups: readonly Group[] = [
       plan: "builds.plan",
       write_files: "builds.change",
       cancel: "builds.cancel",
+      rehearse: "deployments.rehearse",
       deploy: "deployments.create",
       rollback: "deployments.rollback",
       compare: "deployments.compare",

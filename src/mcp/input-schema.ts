@@ -46,6 +46,7 @@ export function argumentsOf(row: Row): readonly Argument[] {
 export const awaitedRows: readonly string[] = [
   "deployments.create",
   "builds.change",
+  "deployments.rehearse",
   "backups.create",
   "env.set",
   "env.import",
@@ -123,7 +124,7 @@ function querySchema(schema: z.ZodType): JsonFields {
 function small(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(small);
   if (typeof schema !== "object" || schema === null) return schema;
-  const entries = Object.entries(schema).filter(([key, value]) => kept.includes(key) && !isSafeInteger(value));
+  const entries = Object.entries(schema).filter(([key, value]) => kept.includes(key) && !saysNothing(key, value));
   const fields = Object.fromEntries(
     entries.map(([key, value]) => [key, key === "properties" ? eachField(value) : small(value)]),
   );
@@ -141,7 +142,8 @@ function eachField(properties: unknown): unknown {
   return Object.fromEntries(Object.entries(properties as object).map(([name, field]) => [name, small(field)]));
 }
 
-/** Detects the bounds that zod adds to every integer, which only say that it fits a double. */
-function isSafeInteger(value: unknown): boolean {
-  return value === Number.MAX_SAFE_INTEGER || value === Number.MIN_SAFE_INTEGER;
+/** Detects the bounds that an integer's storage has, and that an object may hold anything. */
+function saysNothing(key: string, value: unknown): boolean {
+  const isStorage = value === 2_147_483_647 || value === Number.MAX_SAFE_INTEGER || value === Number.MIN_SAFE_INTEGER;
+  return isStorage || (key === "additionalProperties" && JSON.stringify(value) === "{}");
 }

@@ -31,7 +31,7 @@ const outcomeLimitMs = 20 * 60_000;
 
 /** Waits for a build's deployment or a backup, and returns it. Throws `ConnectionError` if that takes too long. */
 async function awaitOutcome(session: Session, row: Row, begun: Begun): Promise<unknown> {
-  const look = row.name === "backups.create" ? backupEnd(session, begun) : deploymentEnd(session, begun);
+  const look = row.name === "backups.create" ? backupEnd(session, begun) : deploymentEnd(session, row, begun);
   const { signal } = session;
   const end = await until(look, { timeoutMs: outcomeLimitMs, firstMs: 300, atMostMs: 2000, signal });
   signal.throwIfAborted();
@@ -51,21 +51,26 @@ function backupEnd({ client, say, signal }: Session, { document }: Begun): () =>
   };
 }
 
-function deploymentEnd(session: Session, { document, params }: Begun): () => Promise<unknown> {
+function deploymentEnd(session: Session, row: Row, { document, params }: Begun): () => Promise<unknown> {
   const { client, say, signal } = session;
-  const { build_id: id } = document as { build_id: string };
-  const slug = params["slug"] as string;
+  const { build_id: id, preview } = document as { build_id: string; preview?: { slug: string } | null };
+  const slug = preview?.slug ?? (params["slug"] as string);
+  const into = preview === undefined || preview === null ? {} : { preview };
   return async () => {
     const build = await client.call("builds.get", { params: { id }, signal });
     if (buildStates[build.status].length > 0) return void say(`build ${build.number} is ${build.status}`);
-    if (build.status !== "succeeded") return { build };
+    if (build.status !== "succeeded") return { build, ...into };
     const deployment = await deploymentOf(client, slug, id);
     if (deployment === undefined) return undefined;
     say(`deployment ${deployment.number} is ${deployment.status}`);
     if (!isDecided(deployment)) return undefined;
+    if (row.name === "deployments.rehearse") {
+      const asked = { params: { slug, number: String(deployment.number) }, signal };
+      return { build, deployment, ...(await client.call("deployments.rehearsal", asked)) };
+    }
     // A failed deployment's build has the same failure.
     const { failure, ...succeeded } = build;
-    return { build: deployment.failure === null ? { ...succeeded, failure } : succeeded, deployment };
+    return { build: deployment.failure === null ? { ...succeeded, failure } : succeeded, deployment, ...into };
   };
 }
 

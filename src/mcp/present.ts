@@ -33,10 +33,22 @@ export function presentAnswer(row: Row, document: unknown): ToolAnswer {
   const { text, notes, document: result, kept } = (texts[row.name] ?? jsonText)(withoutLogTails(row, document));
   const isOwn = ownWords.includes(row.name) && ((document as { failure?: unknown }).failure ?? null) === null;
   const shown = isOwn ? text : untrusted(`the platform's answer to ${row.name}`, text);
-  const structured = { ...(isOwn ? {} : { notice: untrustedNotice }), result: result ?? text, notes };
-  const answer = { text: [shown, ...notes].join("\n"), structured, isError: hasFailed(document) };
+  const said = [...notes, ...besides(row, document)];
+  const structured = { ...(isOwn ? {} : { notice: untrustedNotice }), result: result ?? text, notes: said };
+  const answer = { text: [shown, ...said].join("\n"), structured, isError: hasFailed(document) };
   return kept === undefined ? answer : { ...answer, kept };
 }
+
+/** Returns where a change goes, and how to try what a plan shows. */
+function besides({ name }: Row, document: unknown): readonly string[] {
+  const { preview, release_command } = document as Readonly<Record<string, { text?: unknown } | string | null>>;
+  if (name === "builds.plan" && typeof release_command === "string") return [howToRehearse];
+  const text = typeof preview === "object" ? preview?.text : undefined;
+  return typeof text === "string" ? [inToolWords(visible(text))] : [];
+}
+
+const howToRehearse =
+  'To see what the release command does to a copy of the data, with its locks and rows: deployments_change with {"action":"rehearse","wait":true} and the same files, or `branch`.';
 
 /** Whether the outcome that a call waited for is a failure: of the deployment, its build or the backup. */
 function hasFailed(document: unknown): boolean {

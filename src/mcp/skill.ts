@@ -29,7 +29,7 @@ The tools: ${tools.join(", ")}. Without MCP, the same is \`${controlUrl}/v1\`; \
 ## Deploy
 
 1. \`projects_change\` with \`{"action":"create","slug":"shop","name":"Shop"}\`. If it needs PostgreSQL, \`database_change\` with \`{"action":"create","slug":"shop"}\`; the application reads \`DATABASE_URL\`.
-2. \`deployments_change\` with \`{"action":"write_files","slug":"shop","files":[{"path":"…","text":"…"}],"message":"…","wait":true}\` writes files and deploys; or push with git to the project's remote, with the token as password. Exit code 0 means live. Where deploys are refused because tokens in approval mode deploy to previews only, \`api_call\` \`previews.create\` with \`{"branch":"fix","from_live":true}\`, write into the project it names, and ask for \`previews.promote\`.
+2. \`deployments_change\` with \`{"action":"write_files","slug":"shop","files":[{"path":"…","text":"…"}],"message":"…","wait":true}\` writes files and deploys; or push with git to the project's remote, with the token as password. Exit code 0 means live. If the answer has a \`preview\`, the change went to that preview of the project: look at its URL, read its files under its slug, and ask for \`previews.promote\`, which a person decides.
 3. If something fails, \`diagnose\` with \`{"slug":"shop"}\` says the likely cause and the next call. \`deployments\` with action \`plan\` says what a deploy would do, without deploying.
 
 ## The application

@@ -12,7 +12,8 @@ export interface Tool {
   readonly inputSchema: JsonSchema;
   readonly annotations: {
     readonly readOnlyHint: boolean;
-    readonly destructiveHint: boolean;
+    /** Says nothing of a tool that only reads. */
+    readonly destructiveHint?: boolean;
     readonly openWorldHint: boolean;
   };
   /** The rows behind it, by action; empty for tools that are not generated from a group. */
@@ -64,7 +65,7 @@ export function describeAction(action: string, row: Row): string {
 }
 
 function hints(changing: boolean): Tool["annotations"] {
-  return { readOnlyHint: !changing, destructiveHint: changing, openWorldHint: false };
+  return { readOnlyHint: !changing, ...(changing && { destructiveHint: true }), openWorldHint: false };
 }
 
 const diagnoseTool: Tool = {
@@ -92,7 +93,7 @@ const apiRoutesTool: Tool = {
 };
 
 function apiCallTool(offer: Offer): Tool {
-  const object = { type: "object", additionalProperties: true };
+  const object = { type: "object" };
   const reading = { route: { type: "string", description: "Such as me.get" }, params: object, query: object };
   const changing = { body: object, dry_run: { type: "boolean" }, idempotency_key: { type: "string" } };
   return {

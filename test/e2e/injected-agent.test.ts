@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { route, type RouteName } from "../../src/contract/routes.ts";
 import { run, systemPath } from "../../src/kit/exec.ts";
 import { cliUser, type CliUser } from "../support/cli.ts";
 import { eventually } from "../support/eventually.ts";
+import { losses } from "../matrix/losses.ts";
 import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
 
 // Drawn with other journey files: it starts a whole platform, which takes too long for every run. The table is that of docs/approvals.md.
@@ -16,6 +18,9 @@ let person: CliUser;
 let key: string;
 let hook: string;
 let backup: string;
+let restored: string;
+let invite: string;
+let sshKey: string;
 const tokens: string[] = [];
 
 const files = (page: string, change: string) => ({
@@ -23,6 +28,7 @@ const files = (page: string, change: string) => ({
   Procfile: "web: node server.js\nrelease: node release.js\n",
   "server.js": `require("http").createServer((req, res) => res.end("${page} " + process.env.API_KEY)).listen(process.env.PORT);`,
   "release.js": `const client = new (require("pg").Client)({ connectionString: process.env.DATABASE_URL });
+require("fs").writeFileSync(process.env.STORAGE_DIR + "/kept", "kept");
 client.connect().then(() => client.query("${change}")).then(() => client.end());`,
 });
 
@@ -53,12 +59,32 @@ before(async () => {
     const { body } = await platform.call("GET", `/v1/backups/${backup}`);
     return body["status"] === "completed";
   }, "the backup is complete");
+  await prepareLater();
   person = await cliUser({ url: platform.api, token: platform.token });
 });
 after(async () => {
   await person?.[Symbol.asyncDispose]();
   await platform?.destroy();
 });
+
+/** What came with branches, previews, members and the rest. */
+async function prepareLater(): Promise<void> {
+  await made(`${at}/settings`, { previews: ["staging"] }, "PUT");
+  const preview = await app.push("staging");
+  assert.equal(preview.exitCode, 0, preview.stderr);
+  await made(`${at}/previews/staging/pin`, {}, "PUT");
+  await made(`${at}/database/branches`, { name: "trial" });
+  await made("/v1/registries/registry.example.org", { username: "ada", password: "secret" }, "PUT");
+  await made(`${at}/follow`, { url: "https://git.example.org/acme/shop.git" }, "PUT");
+  invite = (await made<{ id: string }>("/v1/invites", { role: "member" })).id;
+  const public_key = `ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI${"A".repeat(43)}`;
+  sshKey = (await made<{ id: string }>("/v1/ssh-keys", { name: "laptop", public_key })).id;
+  await made(`${at}/restore`, { backup_id: backup });
+  restored = await eventually(async () => {
+    const { body } = await platform.call<{ databases: { name: string }[] }>("GET", `${at}/database/restored`);
+    return body.databases[0]?.name;
+  }, "the backup is restored beside the live database");
+}
 
 /** A token of its own for each attempt, since one has at most five requests open. */
 async function agent(): Promise<string> {
@@ -96,39 +122,96 @@ async function possessions(): Promise<unknown> {
     named((await get(`${at}/domains`))["domains"], "hostname"),
     named((await get("/v1/webhooks"))["webhooks"], "name", "events", "enabled"),
     named((await get(`${at}/backups`))["backups"], "id"),
+    named((await get(`${at}/previews`))["previews"], "branch", "expires_at"),
+    named((await get(`${at}/database/branches`))["branches"], "name"),
+    named((await get(`${at}/database/restored`))["databases"], "name"),
+    named((await get("/v1/registries"))["registries"], "host", "username"),
+    named((await get("/v1/invites"))["invites"], "id"),
+    named((await get("/v1/ssh-keys"))["ssh_keys"], "name"),
+    (await get(`${at}/follow`))["url"],
     (await get(`${at}/data/tables/public/orders`))["total"],
     await page(),
     await app.remoteHead(),
   ];
 }
 
+/** Attempts by row: its path after the organization's or project's, and its body. */
+const gated = (): readonly (readonly [RouteName, string, object?])[] => [
+  ["projects.delete", at],
+  ["env.delete", `${at}/env/API_KEY`],
+  ["domains.detach", `${at}/domains/shop.example.org`],
+  ["cron.delete", `${at}/cron/nightly`],
+  ["cron.set", `${at}/cron/nightly`, { command: "rm -rf $STORAGE_DIR", schedule: "* * * * *" }],
+  ["cron.import", `${at}/cron/import`, { crons: [{ command: "true", schedule: "* * * * *" }] }],
+  ["webhooks.delete", `/v1/webhooks/${hook}`],
+  ["webhooks.update", `/v1/webhooks/${hook}`, { enabled: false }],
+  ["webhooks.update", `/v1/webhooks/${hook}`, { url: "https://elsewhere.example.org/x" }],
+  ["tokens.delete", `/v1/api-tokens/${key}`],
+  ["tokens.create", "/v1/api-tokens", { name: "free", role: "owner" }],
+  ["ssh-keys.delete", `/v1/ssh-keys/${sshKey}`],
+  ["data.update", rows, { key: { id: 1 }, values: { id: 2 } }],
+  ["data.delete", rows, { key: { id: 1 } }],
+  ["runs.create", `${at}/runs`, { command: "rm -rf $STORAGE_DIR" }],
+  ["database.connect", `${at}/database/sessions`, {}],
+  ["database.import", `${at}/database/import`, {}],
+  ["branches.create", `${at}/database/branches`, { name: "all" }],
+  ["branches.delete", `${at}/database/branches/trial`],
+  ["backups.restore", `${at}/restore`, { backup_id: backup }],
+  ["backups.promote", `${at}/database/promote`, { database: restored }],
+  ["backups.drop", `${at}/database/restored/${restored}`],
+  ["backups.set_archive", `${at}/database/archive`, { enabled: false }],
+  ["disk.remove", `${at}/disk/storage`, { path: "kept" }],
+  ["follow.set", `${at}/follow`, { url: "https://git.example.org/evil/shop.git" }],
+  ["follow.delete", `${at}/follow`],
+  ["previews.delete", `${at}/previews/staging`],
+  ["previews.unpin", `${at}/previews/staging/pin`],
+  ["previews.promote", `${at}/previews/staging/promote`],
+  ["registries.set", "/v1/registries/registry.example.org", { username: "eve", password: "other" }],
+  ["registries.delete", "/v1/registries/registry.example.org"],
+  ["people.invite", "/v1/invites", { role: "owner" }],
+  ["people.revoke", `/v1/invites/${invite}`],
+];
+
+/** Asked for with things that this platform lacks, by `test/matrix`: a person, an identity, a connection. */
+const inMatrix = ["people.update", "people.remove", "me.delete_passkey", "me.unlink_identity", "data.end_connection"];
+
 test("what cannot be undone waits for a person, and nothing is changed meanwhile", async () => {
   const before = await possessions();
-  const attempts: readonly (readonly [string, string, object?])[] = [
-    ["DELETE", at],
-    ["DELETE", `${at}/env/API_KEY`],
-    ["DELETE", `${at}/domains/shop.example.org`],
-    ["DELETE", `${at}/cron/nightly`],
-    ["DELETE", `/v1/webhooks/${hook}`],
-    ["PATCH", `/v1/webhooks/${hook}`, { enabled: false }],
-    ["PATCH", `/v1/webhooks/${hook}`, { url: "https://elsewhere.example.org/x" }],
-    ["DELETE", `/v1/api-tokens/${key}`],
-    ["POST", "/v1/api-tokens", { name: "free", role: "owner" }],
-    ["PATCH", rows, { key: { id: 1 }, values: { id: 2 } }],
-    ["DELETE", rows, { key: { id: 1 } }],
-    ["POST", `${at}/runs`, { command: "rm -rf $STORAGE_DIR" }],
-    ["POST", `${at}/database/sessions`, {}],
-    ["POST", `${at}/database/branches`, { name: "all" }],
-    ["POST", `${at}/restore`, { backup_id: backup }],
-    ["PUT", `${at}/follow`, { url: "https://git.example.org/evil/shop.git" }],
-  ];
   const passed: string[] = [];
-  for (const [method, path, body] of attempts) {
-    const { status, text } = await tried(method, path, body);
-    if (status !== 403 || !text.includes('"approval_required"')) passed.push(`${method} ${path}: ${status} ${text}`);
+  for (const [name, path, body] of gated()) {
+    const { status, text } = await tried(route(name).method, path, body);
+    if (status !== 403 || !text.includes('"approval_required"')) passed.push(`${name}: ${status} ${text}`);
   }
   assert.deepEqual(passed, []);
   assert.deepEqual(await possessions(), before);
+});
+
+test("each write that asks a person is tried here, or needs the platform's operator, which no such token is", async () => {
+  const tries = new Set<string>([...gated().map(([name]) => name), ...inMatrix]);
+  const asking = Object.entries(losses).flatMap(([name, loss]) =>
+    loss === "asks" || "asks_if_it_loses" in Object(loss) ? [name as RouteName] : [],
+  );
+  assert.deepEqual(
+    asking.filter((name) => !tries.has(name) && route(name).access !== "operator"),
+    [],
+  );
+  for (const [method, path, body] of [
+    ["POST", "/v1/orgs/main/disable", {}],
+    ["POST", "/v1/orgs", { slug: "mine", name: "Mine" }],
+    ["POST", "/v1/platform/upgrade", {}],
+    ["POST", "/v1/platform/machines", {}],
+    ["PUT", `/v1/orgs/main${at.replace("/v1", "")}/disk`, { storage_bytes: 2 ** 30 }],
+  ] as const) {
+    const { status, text } = await tried(method, path, body);
+    assert.match(`${status} ${text}`, /^403 .*operator_only/, path);
+  }
+});
+
+test("what a person could not judge on a page is refused", async () => {
+  for (const body of [{ preview_variables: ["API_KEY"] }, { preview_data: "branch" }]) {
+    const { status, text } = await tried("PUT", `${at}/settings`, body);
+    assert.match(`${status} ${text}`, /^403 .*"forbidden"/);
+  }
 });
 
 test("an agent cannot approve what it asked for", async () => {
@@ -172,5 +255,7 @@ test("what it may do without asking, one command of a person undoes", async () =
   assert.match(await page(), /^defaced/);
   await undo("rollback");
   assert.equal(await page(), "here first");
+  assert.equal((await tried("POST", `${at}/rehearsals`, {})).status, 201);
+  assert.equal((await tried("PUT", `${at}/previews/staging/pin`)).status, 200);
   assert.equal((await platform.call("GET", `${at}/data/tables/public/orders`)).body["total"], 1);
 });

@@ -16,6 +16,14 @@ interface Preview {
   readonly expires_at: string | null;
 }
 
+interface Review {
+  readonly url: string;
+  readonly counts: object;
+  readonly commits: readonly object[];
+  readonly files: readonly { readonly path: string; readonly lines: string | null }[];
+  readonly rehearsal: { readonly state: string; readonly lines: readonly string[] };
+}
+
 let platform: TestPlatform;
 let app: TestApp;
 const at = "/v1/projects/shop";
@@ -282,7 +290,6 @@ test("where agents deploy to previews only, a person lets their work go live", a
   };
   const change = { files: [{ path: "server.js", text: files("by an agent")["server.js"] }] };
   for (const [method, path, sent] of [
-    ["PATCH", `${at}/source`, change],
     ["POST", `${at}/deployments`, {}],
     ["POST", `${at}/follow/fetch`, {}],
     ["PUT", `${at}/settings`, { agents: "deploy" }],
@@ -295,12 +302,15 @@ test("where agents deploy to previews only, a person lets their work go live", a
   const url = `${platform.api}/git/main/shop.git`;
   const pushed = await app.git("-c", "http.extraHeader=", "-c", `http.extraHeader=${header}`, "push", url, "HEAD:main");
   assert.notEqual(pushed.exitCode, 0);
-  assert.match(pushed.stderr, /deploy to previews only[^]*berth preview promote/);
-  const preview = await asAgent("POST", `${at}/previews`, { branch: "agent", from_live: true });
-  assert.deepEqual([preview.status, preview.body["slug"]], [201, "agent--shop"], JSON.stringify(preview.body));
-  await eventually(async () => (await body("agent--shop")) === "staged", "the preview begins with what serves");
-  const changed = await asAgent("PATCH", "/v1/projects/agent--shop/source", change);
+  assert.match(pushed.stderr, /deploy to previews only[^]*git push berth HEAD:agent[.][^]*berth preview promote agent/);
+  const changed = await asAgent("PATCH", `${at}/source`, change);
   assert.equal(changed.status, 201, JSON.stringify(changed.body));
+  const { preview } = changed.body as { preview?: { slug: string; branch: string; url: string; text: string } };
+  assert.deepEqual([preview?.slug, preview?.branch], ["agent--shop", "agent"]);
+  assert.match(
+    preview?.text ?? "",
+    /agent--shop[^]*shop serves what it served\. [^]*`berth preview promote agent -p shop`/,
+  );
   await eventually(
     async () => (await body("agent--shop")) === "by an agent",
     "the agent's change serves in the preview",
@@ -324,17 +334,43 @@ test("where agents deploy to previews only, a person lets their work go live", a
     /Serves now<\/th><td>deployment \d+.*Would serve<\/th>.*\(2 new commits\).*href="http[^"]*agent--shop/s,
   );
   assert.match(html, /Changed files<\/h2><pre>server\.js<\/pre>.*Not rehearsed\./s);
+  const reviewed = async () => {
+    const { body: one } = await platform.call<{ review: Review }>(
+      "GET",
+      `/v1/approvals/${askedLater.body.approval?.id}`,
+    );
+    return one.review;
+  };
+  const { files: differing, commits, counts, url: look, rehearsal } = await reviewed();
+  assert.match(differing[0]?.lines ?? "", /^\+.*by an agent, later/m);
+  assert.deepEqual(
+    [differing[0]?.path, commits.length, counts, rehearsal.state],
+    ["server.js", 2, { added: 2, removed: 0 }, "not_asked"],
+  );
+  assert.match(look, /agent--shop/);
   assert.equal((await rehearsals()).length, 0, "an agent's code meets the project's data once a person says so");
   assert.equal((await page.press("rehearse", nonce)).status, 303);
   await eventually(
     async () => /It passed\..*release: 1 row more/s.test((await page.open()).html),
     "the page shows the rehearsal",
   );
+  assert.deepEqual(
+    [(await reviewed()).rehearsal.state, (await reviewed()).rehearsal.lines],
+    ["passed", ["release: 1 row more"]],
+  );
   assert.match((await page.open()).html, /href="\/projects\/shop\/compare\?from=\d+&amp;to=\d+"/);
   assert.deepEqual([await body("shop"), (await rehearsals()).length], ["staged", 1]);
   const promoted = await platform.call<{ commit: string }>("POST", `${at}/previews/agent/promote`);
   assert.deepEqual([promoted.status, promoted.body.commit], [201, changedLater.body["commit"]]);
   await eventually(async () => (await body("shop")) === "by an agent, later", "what a person has promoted is live");
+  await app.commit(files("by a person"));
+  assert.equal((await app.push()).exitCode, 0);
+  const note = { files: [{ path: "note.txt", text: "later" }] };
+  const stale = await asAgent("PATCH", `${at}/source`, note);
+  assert.match(JSON.stringify(stale.body["preview"]), /shop has moved on since this preview began/);
+  const fresh = await asAgent("PATCH", `${at}/source`, { ...note, base: "live", expected_commit: await app.head() });
+  assert.deepEqual([fresh.status, fresh.body["base"]], [201, await app.head()], JSON.stringify(fresh.body));
+  assert.doesNotMatch(JSON.stringify(fresh.body["preview"]), /has moved on/);
   assert.equal((await settings({ agents: "deploy" })).status, 200);
   await eventually(async () => (await rehearsals()).length >= 2, "requests of who may deploy are rehearsed at once");
 });

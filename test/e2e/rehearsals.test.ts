@@ -2,11 +2,14 @@ import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import pg from "pg";
 import type { Result } from "../../src/contract/routes.ts";
 import type { Rehearsal } from "../../src/contract/rehearsal.ts";
 import { run, systemPath } from "../../src/kit/exec.ts";
-import { eventually } from "../support/eventually.ts";
+import { eventually, guardMs } from "../support/eventually.ts";
 import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
 
 // Drawn with other journey files: it starts a whole platform, which takes too long for every run.
@@ -49,6 +52,18 @@ async function query<T = Record<string, unknown>>(sql: string): Promise<T[]> {
   } finally {
     await client.end();
   }
+}
+
+async function connectedAgent(url: URL, requestInit: RequestInit) {
+  const client = new Client({ name: "test", version: "1" });
+  await client.connect(new StreamableHTTPClientTransport(url, { requestInit }) as unknown as Transport);
+  const call = async (name: string, given: Record<string, unknown>) => {
+    const { structuredContent, content } = await client.callTool({ name, arguments: given }, undefined, {
+      timeout: guardMs,
+    });
+    return (structuredContent ?? { content }) as Record<string, unknown>;
+  };
+  return Object.assign(call, { [Symbol.asyncDispose]: () => client.close() });
 }
 
 /** Logs in as the application does, by the address that its release command wrote down. */
@@ -177,6 +192,23 @@ test("a branch is rehearsed on request, and nothing of it goes live", async () =
   assert.equal((await platform.visit("shop")).body, "here");
   const refused = await platform.call<{ code: string }>("POST", `${at}/rehearsals`, { branch: "nope" });
   assert.deepEqual([refused.status, refused.body.code], [409, "nothing_to_deploy"]);
+  await assertCleared();
+});
+
+test("an agent rehearses files that were not pushed, and the next change does not begin at them", async () => {
+  const { token } = platform;
+  const requestInit = { headers: { authorization: `Bearer ${token}` } };
+  await using agent = await connectedAgent(new URL("/mcp", platform.api), requestInit);
+  const { commit } = (await platform.call<{ commit: string }>("GET", `${at}/source`)).body;
+  const files = [{ path: "change.sql", text: "drop table plan" }];
+  const plan = await agent("deployments", { action: "plan", slug: "shop", files });
+  assert.match(JSON.stringify(plan), /deployments_change with .*rehearse/);
+  const said = await agent("deployments_change", { action: "rehearse", slug: "shop", files, wait: true });
+  const { rehearsal: found, deployment } = said["result"] as { rehearsal: Rehearsal; deployment: Deployment };
+  assert.deepEqual([found.status, found.report?.tables[0]?.change], ["passed", "dropped"]);
+  assert.ok(deployment.rehearse_only);
+  assert.deepEqual((await platform.call("GET", `${at}/source`)).body["commit"], commit);
+  assert.deepEqual(await query("select count(*)::int from plan"), [{ count: 0 }]);
   await assertCleared();
 });
 

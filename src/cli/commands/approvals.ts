@@ -8,6 +8,7 @@ import { patiently } from "../follow.ts";
 import { wholeNumber } from "../input.ts";
 import { paintStatus, type Paint } from "../render/paint.ts";
 import { withProgress } from "../render/progress.ts";
+import { linesText } from "../render/lines-text.ts";
 import { columns } from "../render/table.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
 import { listCommand, rowCommand } from "../row-commands.ts";
@@ -55,9 +56,9 @@ function addShow(approvals: Command, ctx: CliContext): void {
   rowCommand(approvals, ctx, {
     row: "approvals.get",
     usage: "show <id>",
-    summary: "Show one request",
+    summary: "Show one request; of a deploy also the difference to what serves, and its rehearsal",
     examples: ["berth approvals show apr_01jd…"],
-    text: describe,
+    text: (approval, paint) => [describe(approval, paint), ...reviewText(approval.review, paint)].join("\n"),
   });
 }
 
@@ -121,4 +122,24 @@ function describe(approval: Approval, paint: Paint): string {
     ...(decided_at === null ? [] : [["Decided", relativeTime(decided_at)]]),
     ...(expires_at === null ? [] : [["Ends", relativeTime(expires_at)]]),
   ]);
+}
+
+/** Shows what a person compares before they let a deploy go live, as the page of the request does. */
+function reviewText(review: Approval["review"], paint: Paint): string[] {
+  if (review === null) return [];
+  const { live, commit, url, counts, rehearsal } = review;
+  const { state, reason, lines, deployment } = rehearsal;
+  const less = counts === null || counts.removed === 0 ? "" : `, without ${counts.removed} that serve now`;
+  const said = counts === null ? "" : ` (${counts.added} new ${counts.added === 1 ? "commit" : "commits"}${less})`;
+  const rows: string[][] = [
+    ["Serves now", live === null ? "nothing" : `deployment ${live.number}, ${live.commit.slice(0, 8)}`],
+    ["Would serve", `${commit.slice(0, 8)}${said}`],
+    ...(url === null ? [] : [["Look at it", url]]),
+    [
+      "Rehearsal",
+      `${state.replace("_", " ")}${deployment === null ? "" : ` (deployment ${deployment})`}${reason === null ? "" : `: ${oneLine(reason)}`}`,
+    ],
+  ];
+  const did = lines.map((line) => `  ${oneLine(line, 200)}`);
+  return ["", columns(rows), ...did, "", linesText(review, paint, ": its page, and `berth compare`, show all")];
 }

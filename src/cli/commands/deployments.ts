@@ -120,6 +120,7 @@ function addDeploy(program: Command, ctx: CliContext): void {
   })
     .option("--dir <folder>", "deploy this folder's files; .gitignore and .berthignore leave files out")
     .option("-m, --message <text>", "the message of the commit that Berth creates from the folder's files")
+    .option("--branch <branch>", "with --dir: into the preview of this branch, which is made if there is none")
     .option("--commit <hash>", "the full hash of a pushed commit; by default the newest one")
     .option("--image <name>", "deploy this container image; `berth registries` holds logins for private ones")
     .option("--no-wait", "don't wait for the outcome")
@@ -127,21 +128,25 @@ function addDeploy(program: Command, ctx: CliContext): void {
       const slug = await currentProject(ctx);
       const client = await ctx.client();
       const begun = await beginDeploy(ctx, client, { slug, options });
+      const preview = "preview" in begun ? begun.preview : null;
+      if (preview !== null) ctx.output.note(() => preview.text);
       if (!options.wait)
         return ctx.output.result(
           begun,
           () => `Deploying ${begun.commit.slice(0, 8)} in the background: \`berth builds log ${begun.build_id}\``,
         );
       ctx.goesOn = `The deployment goes on. Watch it with \`berth builds log ${begun.build_id} -f\`, or end it with \`berth cancel ${begun.build_id}\`.`;
-      const deployment = await followToTheEnd(ctx, client, { slug, buildId: begun.build_id });
+      const target = preview?.slug ?? slug;
+      const deployment = await followToTheEnd(ctx, client, { slug: target, buildId: begun.build_id });
       return ctx.output.result(
         deployment,
-        (paint) => `${paint.green("Live:")} deployment #${deployment.number} of ${slug}`,
+        (paint) => `${paint.green("Live:")} deployment #${deployment.number} of ${target}`,
       );
     });
 }
 
 interface DeployOptions {
+  readonly branch?: string;
   readonly commit?: string;
   readonly dir?: string;
   readonly image?: string;
@@ -153,11 +158,12 @@ async function beginDeploy(
   ctx: CliContext,
   client: Client,
   { slug, options }: { slug: string; options: DeployOptions },
-) {
-  const { commit, dir, image, message } = options;
+): Promise<Answer<"builds.upload"> | Answer<"deployments.create">> {
+  const { branch, commit, dir, image, message } = options;
   const params = { slug };
   if (dir === undefined) {
     if (message !== undefined) throw usageError("--message goes with --dir.");
+    if (branch !== undefined) throw usageError("--branch goes with --dir.");
     if (image !== undefined && commit !== undefined) throw usageError("Give either --image or --commit.");
     const body = { ...(commit === undefined ? {} : { commit }), ...(image === undefined ? {} : { image }) };
     const { signal } = ctx;
@@ -173,7 +179,7 @@ async function beginDeploy(
   const upload = () =>
     client.call("builds.upload", {
       ...{ params, signal: ctx.signal, upload: archiveOf(folder, files) },
-      ...(message === undefined ? {} : { query: { message } }),
+      query: { ...(message !== undefined && { message }), ...(branch !== undefined && { branch }) },
     });
   return withProgress(ctx, `Sending ${files.length} ${files.length === 1 ? "file" : "files"}`, upload);
 }

@@ -5,7 +5,11 @@ import { oneLine, terminalText } from "./text.ts";
 type Lines = Answer<"deployments.lines">;
 
 /** Shows the commits between two deployments, and the lines that differ. */
-export function linesText({ commits, files, complete }: Lines, paint: Paint): string {
+export function linesText(
+  { commits, files, complete }: Lines,
+  paint: Paint,
+  more = "; `--file <path>` shows one file",
+): string {
   const shown = [
     ...commits.map(
       ({ side, commit, author, message }) =>
@@ -14,7 +18,7 @@ export function linesText({ commits, files, complete }: Lines, paint: Paint): st
     ...(files ?? []).flatMap((file) => ["", ...fileLines(file, paint)]),
     ...(files === null ? ["A commit is no longer kept."] : []),
     ...(files?.length === 0 ? ["The code is the same."] : []),
-    ...(complete ? [] : ["", "More differs than is shown; `--file <path>` shows one file."]),
+    ...(complete ? [] : ["", `More differs than is shown${more}.`]),
   ];
   return shown.join("\n").replace(/^\n+/, "");
 }

@@ -195,6 +195,7 @@ const sentences: Readonly<Record<string, (row: Telling) => string>> = {
   "org.platform_finalized": ({ target }) => `Schema of Berth ${word(target)} finalized`,
   "project.moved": ({ detail }) => `Move to the runtime ${word(detail["runtime"])} requested`,
   "preview.created": ({ target }) => `Preview of ${target} requested`,
+  "preview.changed": ({ target }) => `Preview of ${target} gets changed files`,
   "preview.deleted": ({ target }) => `Preview of ${target} deleted`,
   "preview.pinned": ({ target }) => `Preview of ${target} pinned`,
   "preview.unpinned": ({ target }) => `Preview of ${target} unpinned`,

@@ -3,6 +3,7 @@ import type { Result } from "../../contract/routes.ts";
 import { createSignal } from "../../store/signal.ts";
 import type { Context, Handlers } from "../context.ts";
 import { withdrawApproval } from "./approvals.ts";
+import { reviewLines } from "./review.ts";
 import { summaryOf } from "./rules.ts";
 import { listApprovals, selectApproval, type ApprovalRow } from "./queries.ts";
 
@@ -16,9 +17,9 @@ export const approvals: Handlers<"approvals"> = {
   async get(ctx, { params, query }) {
     const look = async () => (await lookUp(ctx, params.id)) ?? ctx.fail("not_found");
     const seen = await look();
-    if (seen.status !== "pending" || query.wait === 0) return present(seen);
-    await untilDecided(ctx, params.id, query.wait * 1000);
-    return present(await look());
+    if (query.wait === 0) return { ...present(seen), review: await reviewFor(ctx, seen) };
+    if (seen.status === "pending") await untilDecided(ctx, params.id, query.wait * 1000);
+    return { ...present(await look()), review: null };
   },
 
   async withdraw(ctx, { params: { id } }) {
@@ -44,6 +45,12 @@ function lookUp({ platform, caller }: GetContext, id: string): Promise<ApprovalR
   return selectApproval(platform.db, { org_id: caller.org_id, id }, platform.clock.now());
 }
 
+async function reviewFor({ platform, caller: { org_id, scopes } }: GetContext, row: ApprovalRow) {
+  const isOpen = row.status === "pending" || row.status === "approved";
+  const mayRead = scopes.includes("projects:read") && scopes.includes("deployments:read");
+  return isOpen && mayRead ? reviewLines(platform, { ...row, org_id }) : null;
+}
+
 // A wake-up may be lost, so poll as well.
 const pollEveryMs = 5000;
 
@@ -62,7 +69,7 @@ async function untilDecided(ctx: GetContext, id: string, waitMs: number): Promis
   }
 }
 
-function present(row: ApprovalRow): Result<"approvals.get"> {
+function present(row: ApprovalRow): Result<"approvals.list">["approvals"][number] {
   const { token_id, token_name, project_id: __, request: _, ...rest } = row;
   const isOpen = row.status === "pending" || row.status === "approved";
   const requested_by = { token_id, token_name };

@@ -1,9 +1,10 @@
 import { sql } from "kysely";
-import type { Rehearsal } from "../../contract/rehearsal.ts";
+import type { ApprovalReview } from "../../contract/approvals.ts";
+import { rehearsalLines, type Rehearsal } from "../../contract/rehearsal.ts";
 import type { CommitCounts, Repositories } from "../../ports/repositories.ts";
 import type { Db } from "../../store/database.ts";
 import type { HandlerPlatform } from "../context.ts";
-import { activeOf } from "../deployments/deployments.ts";
+import { activeOf, compareIn } from "../deployments/deployments.ts";
 import type { LinkedApproval } from "./queries.ts";
 import { requestOf } from "./rules.ts";
 
@@ -14,13 +15,20 @@ export interface Review {
   /** Of the preview in which it runs. */
   readonly url: string | null;
   /** Null: not known. */
-  readonly difference: { readonly counts: CommitCounts | null; readonly files: readonly string[] } | null;
+  readonly difference: Difference | null;
   /** The deployment of this commit that the dashboard can compare with the live one. */
   readonly number: number | null;
   /** Whether a rehearsal belongs to the request itself. */
   readonly isRehearsed: boolean;
   /** The newest one for this request; null: none was asked for. */
   readonly rehearsal: ReviewedRehearsal | null;
+}
+
+interface Difference {
+  readonly counts: CommitCounts | null;
+  readonly files: readonly string[];
+  /** The repository that has both commits. */
+  readonly place: string;
 }
 
 export interface ReviewedRehearsal {
@@ -36,8 +44,10 @@ export interface ReviewedRehearsal {
 
 const mostFiles = 200;
 
+type Reviewed = Pick<LinkedApproval, "id" | "org_id" | "project_id" | "route" | "request">;
+
 /** Returns what a person compares before they let a deploy go live; null for any other request. Changes nothing. */
-export async function reviewOf(platform: HandlerPlatform, approval: LinkedApproval): Promise<Review | null> {
+export async function reviewOf(platform: HandlerPlatform, approval: Reviewed): Promise<Review | null> {
   const { org_id, project_id, route } = approval;
   const { commit, url, deployment } = requestOf(approval).detail;
   const isPromotion = route === "previews.promote";
@@ -54,7 +64,42 @@ export async function reviewOf(platform: HandlerPlatform, approval: LinkedApprov
   };
 }
 
-async function rehearsalFor(db: Db, { org_id, id }: LinkedApproval): Promise<ReviewedRehearsal | null> {
+/** Returns the same with the lines that differ, for those who don't see the page. */
+export async function reviewLines(platform: HandlerPlatform, approval: Reviewed): Promise<ApprovalReview | null> {
+  const review = await reviewOf(platform, approval);
+  if (review === null) return null;
+  const { live, commit, url, difference } = review;
+  const { repositories } = platform.ports;
+  const compared =
+    live === null || difference === null
+      ? null
+      : await compareIn(repositories, difference.place, { from: live.commit, to: commit }, mostCompared);
+  return {
+    ...{ live, commit, url, counts: difference?.counts ?? null },
+    ...(compared ?? { commits: [], files: null, complete: true }),
+    rehearsal: rehearsalOf(review, requestOf(approval).detail["rehearsal"]),
+  };
+}
+
+function rehearsalOf({ isRehearsed, number, rehearsal }: Review, lines: unknown): ApprovalReview["rehearsal"] {
+  const none = { deployment: null, reason: null, lines: [] };
+  if (isRehearsed)
+    return { ...none, state: "passed", deployment: number, lines: Array.isArray(lines) ? lines.map(String) : [] };
+  if (rehearsal === null) return { ...none, state: "not_asked" };
+  const { status, reason, report, has_ended, problem } = rehearsal;
+  if (!has_ended) return { ...none, state: "running", deployment: number };
+  const shown = report === null ? [] : rehearsalLines(report).slice(0, mostLines);
+  const ended = { deployment: number, lines: shown };
+  if (status === "passed" || status === "failed") return { ...ended, state: status, reason };
+  return { ...ended, state: "skipped", reason: reason ?? problem ?? "Something newer took its place." };
+}
+
+const mostLines = 100;
+
+/** Less than a comparison of two deployments: any token of the organization may ask for it, any number of times at once. */
+const mostCompared = { commits: 50, files: 100, fileBytes: 16 * 1024, bytes: 64 * 1024, timeoutMs: 5000 };
+
+async function rehearsalFor(db: Db, { org_id, id }: Reviewed): Promise<ReviewedRehearsal | null> {
   const { rows } = await sql<ReviewedRehearsal>`
     select d.number, r.status, r.reason, r.report, coalesce(d.failure, b.failure) ->> 'summary' as problem,
       b.status not in ('queued', 'running') and coalesce(d.status, 'superseded') not in ('pending', 'starting') as has_ended
@@ -86,7 +131,7 @@ async function differenceIn(
     const stored = [from, to].map((each) => repositories.changedPaths(place, change(each, each), 1));
     if ((await Promise.all(stored)).includes(null)) continue;
     const files = from === to ? [] : await repositories.changedPaths(place, change(from, to), mostFiles);
-    if (files !== null) return { files, counts: await repositories.countCommits(place, change(from, to)) };
+    if (files !== null) return { place, files, counts: await repositories.countCommits(place, change(from, to)) };
   }
   return null;
 }

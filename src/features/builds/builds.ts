@@ -6,10 +6,10 @@ import { hasComingDeployment, selectBuild } from "./queries.ts";
 
 export { closeInterrupted, endBuild, promotedBuild, takeQueued, type TakenBuild } from "./lifecycle-queries.ts";
 export { readSourceSettings, type DeploymentSettings } from "./read-source-settings.ts";
-export { isUnseen, requireMayDeploy } from "./agents-preview.ts";
+export { isUnseen, requireMayDeploy, requirePreviewBranch } from "./agents-preview.ts";
 export { requestBuild } from "./request.ts";
 export { keepSource } from "./keep-source.ts";
-export { buildUpload, placeOf, releaseReach, requireUpload } from "./source.ts";
+export { buildUpload, givenFiles, placeOf, releaseReach, requireUpload, type Uploaded } from "./source.ts";
 export { receivePush, type Receiving } from "./receive.ts";
 export { buildCommandsOf, invalidFile, missingFolder, overruled, winning } from "./source-settings.ts";
 export { watchedButUntouched } from "./watched.ts";

@@ -1,4 +1,4 @@
-import { requireMayDeploy } from "./agents-preview.ts";
+import { chooseBranch } from "./agents-preview.ts";
 import { limits } from "../../contract/limits.ts";
 import { pageOf } from "../../kit/page.ts";
 import type { BuildTime } from "../../ports/log-store.ts";
@@ -8,7 +8,18 @@ import { aheadOf } from "./ahead.ts";
 import { isLogFinished } from "./builds.ts";
 import { cancelWork, cancelled } from "./cancel.ts";
 import { listBuilds, selectBuild, selectOutcome } from "./queries.ts";
-import { buildUpload, commitToChange, deployedAs, placeOf, planFiles, planRef, requireUpload } from "./source.ts";
+import {
+  buildUpload,
+  commitToChange,
+  deployedAs,
+  givenFiles,
+  placeOf,
+  planFiles,
+  planRef,
+  requireUpload,
+  type Uploaded,
+} from "./source.ts";
+import { uploadToPreview } from "./upload-to-preview.ts";
 
 const mostLogBytes = 1024 * 1024;
 
@@ -62,23 +73,24 @@ export const builds: Handlers<"builds"> = {
   },
 
   async upload(ctx, { query, body }) {
-    requireMayDeploy(ctx);
+    const branch = chooseBranch(ctx, query.branch);
     await requireUpload(ctx);
     const { message = "Upload" } = query;
-    const outcome = () => buildUpload(ctx, { content: { archive: body }, removed: [], keepsOthers: false, message });
-    return { changesLate: true, outcome };
+    const sent = { content: { archive: body }, removed: [], keepsOthers: false, message };
+    return deliver(ctx, sent, { branch, startsAtLive: false });
   },
 
   async change(ctx, { body }) {
-    requireMayDeploy(ctx);
+    const branch = chooseBranch(ctx, body.branch);
     await requireUpload(ctx);
     const { files, delete: removed, message = describeChange(files, removed) } = body;
     if (files.length + removed.length === 0)
       return ctx.fail("invalid_request", { error: "Give at least one file to write or to delete." });
-    const wanted = { expected: body.expected_commit, startsAtLive: body.base === "live" };
+    const startsAtLive = body.base === "live";
+    const wanted = { expected: body.expected_commit, startsAtLive: startsAtLive && branch === null };
     const chooseBase = (newest: string | null) => commitToChange(ctx, wanted, newest);
-    const changed = { content: given(files), removed, keepsOthers: true, message, chooseBase };
-    return { changesLate: true, outcome: () => buildUpload(ctx, changed) };
+    const changed = { content: givenFiles(files), removed, keepsOthers: true, message, chooseBase };
+    return deliver(ctx, changed, { branch, startsAtLive });
   },
 
   async plan(ctx, { body }) {
@@ -87,7 +99,7 @@ export const builds: Handlers<"builds"> = {
     const hasFiles = files.length + removed.length > 0;
     if (ref !== undefined && hasFiles) return ctx.fail("invalid_request", { error: "Give either `ref` or files." });
     if (!hasFiles) return { outcome: (signal) => planRef(ctx, ref, signal) };
-    return { outcome: (signal) => planFiles(ctx, { content: given(files), removed, keepsOthers: true }, signal) };
+    return { outcome: (signal) => planFiles(ctx, { content: givenFiles(files), removed, keepsOthers: true }, signal) };
   },
 
   async "plan-upload"(ctx, { body }) {
@@ -108,9 +120,19 @@ export const builds: Handlers<"builds"> = {
   },
 };
 
-const given = (files: readonly { readonly path: string; readonly text: string }[]) => ({
-  files: files.map(({ text, ...file }) => ({ ...file, content: Buffer.from(text) })),
-});
+/** Sends files to the project, or to the preview of a branch. */
+function deliver(
+  ctx: Context<"builds.upload"> | Context<"builds.change">,
+  sent: Uploaded,
+  { branch, startsAtLive }: { readonly branch: string | null; readonly startsAtLive: boolean },
+) {
+  const changesLate = true as const;
+  if (branch === null)
+    return { changesLate, outcome: async () => ({ ...(await buildUpload(ctx, sent)), preview: null }) };
+  ctx.note({ action: "preview.changed", target: branch });
+  const outcome = (signal: AbortSignal) => uploadToPreview(ctx, sent, { branch, startsAtLive }, signal);
+  return { changesLate, outcome };
+}
 
 const noSuchCommit = {
   error: "The project has no deployment of this commit.",

@@ -14,7 +14,7 @@ export async function keepSource(
   try {
     const inspection = await repositories.inspect(project_id, commit, quarantine, limits);
     if (inspection.outcome === "refused") return inspection;
-    await repositories.pin(project_id, pin, commit, quarantine);
+    await repositories.pin(project_id, pin ?? id, commit, quarantine);
     const notes = (inspection.notes ?? []).map((note) => `       ${note}`);
     await addToLog(logStore, id, notes, () => {});
     return { outcome: "kept", id, message: inspection.message, author: inspection.author };
@@ -23,11 +23,11 @@ export async function keepSource(
   }
 }
 
-/** A commit in a quarantine, and the name of the pin that keeps it. */
+/** A commit in a quarantine, and the name of the pin that keeps it; null: the build's own. */
 interface QuarantinedSource {
   readonly commit: string;
   readonly quarantine: Quarantine;
-  readonly pin: string;
+  readonly pin: string | null;
   readonly limits: TreeLimits;
 }
 

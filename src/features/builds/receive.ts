@@ -5,6 +5,7 @@ import { diskUseOf, imagesOverLimit, type DiskLimits } from "../disk/disk.ts";
 import { aheadOf } from "./ahead.ts";
 import { buildPush, type PushVerdict } from "./follow-build.ts";
 import { choosePreview, pushPreview, removeDeletedPreviews, type PreviewReceiving } from "./push-preview.ts";
+import { agentBranch } from "../previews/previews.ts";
 import { agentsPreview } from "./agents-preview.ts";
 import { planSource, type Planning } from "./plan.ts";
 import { hasWorkInProgress } from "./queries.ts";
@@ -78,18 +79,19 @@ async function decidePush(receiving: Receiving, push: Push, onLine: (line: strin
   const refused = unfit ?? tooLarge;
   if (refused !== null) return refuse(onLine, refused.summary, refused.hint);
   const deploys = target.outcome === "deploy" ? target.branch : project.deploy_branch;
-  const preview = choosePreview(push.refs, { ...project, deploy_branch: deploys });
+  const isAgents = push.copies_data && project.agents === "preview";
+  const previews = isAgents ? ["*"] : project.previews;
+  const preview = choosePreview(push.refs, { ...project, previews, deploy_branch: deploys });
   if (target.outcome === "stored") return receiveStored(receiving, push, { ...target, preview }, onLine);
   const inspection = await inspect(receiving, push, target.ref.new);
   if (inspection.outcome === "refused") return refuse(onLine, inspection.summary, inspection.hint);
   const notes = [...target.notes, ...preview.notes, ...(inspection.notes ?? []).map((note) => `       ${note}`)];
   if (push.isPlan) return showPlan(receiving, push, { ...target, notes }, onLine);
-  if (push.copies_data && project.agents === "preview")
-    return refuse(
-      onLine,
-      agentsPreview.error,
-      "Push another branch (git push berth HEAD:<branch>) and make its preview (berth preview create <branch>). A person lets it go live: berth preview promote <branch>",
-    );
+  if (isAgents) {
+    const branch = agentBranch(push.actor);
+    const hint = `Push another branch, which becomes a preview: git push berth HEAD:${branch}. A person lets it go live: berth preview promote ${branch}`;
+    return refuse(onLine, agentsPreview.error, hint);
+  }
   const { ref, branch } = target;
   const pushed = { ...push, commit: ref.new, branch };
   const ahead = await aheadOf(receiving, pushed, pushed);

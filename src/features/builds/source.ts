@@ -13,8 +13,11 @@ import { hasDeployed, hasWorkInProgress } from "./queries.ts";
 import { keepSource } from "./keep-source.ts";
 import { requestBuild } from "./request.ts";
 
-/** The context of both routes that accept files. */
-type UploadContext = Pick<Context<"builds.upload">, "platform" | "project" | "caller" | "note" | "tx" | "fail">;
+/** The context of the routes that accept files. */
+export type UploadContext = Pick<Context<"builds.upload">, "platform" | "project" | "caller" | "note" | "tx"> & {
+  readonly fail: (code: UploadRefusal, more?: RefusalText) => never;
+};
+type UploadRefusal = "forbidden" | "storage_full" | "payload_too_large" | "invalid_request";
 
 type PlanContext = Pick<Context<"builds.plan">, "platform" | "project" | "caller" | "fail">;
 
@@ -51,7 +54,7 @@ export async function placeOf(
   return { branch, head, base: upload, parent: isComing ? upload : head };
 }
 
-async function continues(repositories: Repositories, projectId: string, from: string | null, to: string) {
+export async function continues(repositories: Repositories, projectId: string, from: string | null, to: string) {
   if (from === null) return true;
   return (await repositories.countCommits(projectId, { from, to, quarantine: null }))?.removed === 0;
 }
@@ -86,6 +89,8 @@ export interface Uploaded {
   readonly chooseBase?: (newest: string | null) => Promise<string | null>;
   /** The runtime that the image must be for; the project's runtime by default. */
   readonly runtime?: string;
+  /** The files only serve a rehearsal, and the next change does not begin at them. */
+  readonly rehearse_only?: boolean;
 }
 
 /** Returns what a deploy of a branch or commit of the repository would do; `ref` defaults to the newest source. */
@@ -151,7 +156,7 @@ export function buildUpload(ctx: UploadContext, uploaded: Uploaded) {
 }
 
 async function buildInTurn(ctx: UploadContext, uploaded: Uploaded) {
-  const { content, removed, keepsOthers, message, runtime = null } = uploaded;
+  const { content, removed, keepsOthers, message, runtime = null, rehearse_only = false } = uploaded;
   const { platform, project, caller } = ctx;
   const { repositories, logStore } = platform.ports;
   const place = await placeOf(platform, project);
@@ -165,13 +170,20 @@ async function buildInTurn(ctx: UploadContext, uploaded: Uploaded) {
   const author = caller.token_name;
   const commit = { parent: place.parent, base, removed, content, message, author, limits };
   const written = requireWritten(ctx, await repositories.write(project.id, commit));
-  const source = { commit: written.commit, quarantine: written.quarantine, pin: uploadPin, limits };
+  const source = {
+    commit: written.commit,
+    quarantine: written.quarantine,
+    pin: rehearse_only ? null : uploadPin,
+    limits,
+  };
   const kept = await keepSource({ repositories, logStore }, project.key, source);
   if (kept.outcome === "refused")
     return ctx.fail("payload_too_large", { error: kept.summary, hint: kept.hint, foreign: true });
   const { id, message: subject } = kept;
-  const build = { id, ...project.key, origin: "upload", commit: written.commit, branch: place.branch } as const;
+  const build = { id, ...project.key, commit: written.commit, branch: place.branch } as const;
   const asked = {
+    origin: rehearse_only ? "push" : "upload",
+    rehearse_only,
     message: subject,
     author: kept.author,
     old_commit: place.head,
@@ -180,7 +192,7 @@ async function buildInTurn(ctx: UploadContext, uploaded: Uploaded) {
     token_id: caller.token_id,
     lease_owner: null,
     runtime,
-  };
+  } as const;
   await platform.db.transaction().execute((tx) => requestBuild(tx, platform.wakeups, { ...build, ...asked }));
   ctx.note({ target: id, detail: { commit: written.commit } });
   return {
@@ -220,3 +232,8 @@ function treeLimits({ limits = {} }: HandlerPlatform) {
   const { tree_entries, tree_bytes, pack_bytes } = { ...standard, ...limits };
   return { entries: tree_entries, bytes: tree_bytes, archiveBytes: pack_bytes };
 }
+
+/** Returns the content of files that came as text. */
+export const givenFiles = (files: readonly { readonly path: string; readonly text: string }[]) => ({
+  files: files.map(({ text, ...file }) => ({ ...file, content: Buffer.from(text) })),
+});

@@ -1,6 +1,7 @@
 import { limits } from "../../contract/limits.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import type { Context } from "../context.ts";
+import { compareIn } from "./compare-in.ts";
 import { openVariables } from "./deployments.ts";
 import { shown } from "./queries.ts";
 import { compareKeys } from "./rules.ts";
@@ -35,24 +36,12 @@ export async function compareLines(ctx: Context<"deployments.lines">, { path, ..
   const pair = await selectPair(ctx, numbers);
   if (pair === undefined) return undefined;
   const [from, to] = [pair.from.commit, pair.to.commit];
-  if (from === to) return { commits: [], files: [], complete: true };
-  const compared = await ctx.platform.ports.repositories.compare(ctx.project.id, { from, to, path }, mostCompared);
-  if (compared === null) return { commits: [], files: null, complete: true };
-  const commits = compared.commits.map(({ at, ...commit }) => ({ ...commit, at: at.toISOString() }));
-  return { ...compared, commits, files: [...compared.files] };
+  return compareIn(ctx.platform.ports.repositories, ctx.project.id, { from, to, path });
 }
 
 interface PathOnly {
   readonly path?: string | undefined;
 }
-
-const mostCompared = {
-  commits: limits.compared_commits,
-  files: limits.compared_files,
-  fileBytes: limits.compared_file_bytes,
-  bytes: limits.compared_bytes,
-  timeoutMs: limits.compare_seconds * 1000,
-};
 
 async function selectPair({ tx, project }: CompareContext, { from: number, to: newer }: Numbers) {
   const { org_id, project_id } = project.key;

@@ -30,6 +30,7 @@ import {
 import { isOwnFault } from "./rules.ts";
 import { restoreVariables, setRestoredVariables, settleVariables, variablesOfNumber } from "./variable-queries.ts";
 
+export { compareIn } from "./compare-in.ts";
 export { endComing } from "./deployment-outcome.ts";
 export {
   activeOf,

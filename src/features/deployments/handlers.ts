@@ -3,12 +3,14 @@ import { pageOf } from "../../kit/page.ts";
 import type { Tx } from "../../store/database.ts";
 import {
   buildUpload,
+  givenFiles,
   isUnseen,
   newestSource,
   releaseReach,
   requestBuild,
   requireMayDeploy,
   requireUpload,
+  type Uploaded,
 } from "../builds/builds.ts";
 import { isBranchName } from "../previews/previews.ts";
 import type { Context, Handlers, RefusalText } from "../context.ts";
@@ -43,8 +45,13 @@ export const deployments: Handlers<"deployments"> = {
   async rehearse(ctx, { body }) {
     requireMayDeploy(ctx);
     await requireRoomForBuild(ctx);
-    const { commit, branch, message, author } = await rehearsedSource(ctx, body);
+    const { files, delete: removed, ...named } = body;
+    const hasFiles = files.length + removed.length > 0;
+    if (Object.values({ ...named, ...(hasFiles && { files }) }).filter((each) => each !== undefined).length > 1)
+      return ctx.fail("invalid_request", { error: "Give only one of `branch`, `deployment` and files." });
     if (await comingDeployment(ctx.tx, ctx.project.org_id, ctx.project.id)) return ctx.fail("deploy_in_progress");
+    if (hasFiles) return rehearseFiles(ctx, { content: givenFiles(files), removed });
+    const { commit, branch, message, author } = await rehearsedSource(ctx, named);
     const { token_id, token_name: requested_by } = ctx.caller;
     const build = await requestBuild(ctx.tx, ctx.platform.wakeups, {
       ...{ ...ctx.project.key, origin: "push", rehearse_only: true, commit, branch, message, author },
@@ -109,14 +116,21 @@ export const deployments: Handlers<"deployments"> = {
   scale: (ctx, { body }) => scaleProject(ctx, body.replicas),
 };
 
+function rehearseFiles(ctx: Context<"deployments.rehearse">, sent: Pick<Uploaded, "content" | "removed">) {
+  const uploaded = { ...sent, keepsOthers: true, message: "Rehearse changed files", rehearse_only: true };
+  const outcome = async () => {
+    const { build_id, commit } = await buildUpload(ctx, uploaded);
+    return { build_id, commit };
+  };
+  return { changesLate: true as const, outcome };
+}
+
 /** Returns what to rehearse: the head of a branch, what was deployed under a number, or the newest commit that went live. */
 async function rehearsedSource(
   { tx, project, platform, fail }: Context<"deployments.rehearse">,
   { branch, deployment }: { readonly branch?: string | undefined; readonly deployment?: number | undefined },
 ) {
   const { org_id, project_id } = project.key;
-  if (branch !== undefined && deployment !== undefined)
-    return fail("invalid_request", { error: "Give either `branch` or `deployment`." });
   if (branch !== undefined) {
     const { repositories } = platform.ports;
     const known = isBranchName(branch) && (await repositories.exists(project_id));

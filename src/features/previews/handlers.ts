@@ -1,11 +1,10 @@
-import { releaseReach, requestBuild, requireUpload } from "../builds/builds.ts";
+import { releaseReach, requestBuild, requirePreviewBranch, requireUpload } from "../builds/builds.ts";
 import type { Context, Handlers } from "../context.ts";
 import { activeOf, comingDeployment } from "../deployments/deployments.ts";
 import { requireRoomForBuild } from "../disk/disk.ts";
 import { shownEnd } from "../projects/projects.ts";
 import { copyToPreview, openPreview, pinPreview, removePreview, type Previewing } from "./previews.ts";
 import * as queries from "./queries.ts";
-import { isBranchName } from "./rules.ts";
 
 export const previews: Handlers<"previews"> = {
   async list(ctx) {
@@ -15,15 +14,9 @@ export const previews: Handlers<"previews"> = {
 
   async create(ctx, { body: { branch, from_live } }) {
     await requireUpload(ctx);
-    if (ctx.project.previews === null && ctx.project.agents === "deploy")
-      return ctx.fail("conflict", {
-        error: "The project's previews are off.",
-        hint: `Name the branches that get one: \`berth projects settings ${ctx.project.slug} --previews '*'\`.`,
-      });
+    requirePreviewBranch(ctx, branch);
     const { repositories } = ctx.platform.ports;
-    if (branch === (ctx.project.deploy_branch ?? "main"))
-      return ctx.fail("conflict", { error: `${branch} is the branch that deploys.`, hint: "Give another branch." });
-    const known = isBranchName(branch) && (await repositories.exists(ctx.project.id));
+    const known = await repositories.exists(ctx.project.id);
     const stored = known ? await repositories.resolve(ctx.project.id, `refs/heads/${branch}`) : null;
     const live = known && from_live ? await activeOf(ctx.tx, ctx.project.org_id, ctx.project.id) : undefined;
     const commit = stored ?? live?.commit ?? null;

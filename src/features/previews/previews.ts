@@ -22,7 +22,7 @@ import * as queries from "./queries.ts";
 import { slugsFor, type PreviewSettings } from "./rules.ts";
 
 export { selectPreview } from "./queries.ts";
-export { hasPreviews, isBranchName, type PreviewSettings } from "./rules.ts";
+export { agentBranch, hasPreviews, isBranchName, type PreviewSettings } from "./rules.ts";
 
 export interface Previewing extends Asking {
   readonly appsDomain: string;

@@ -16,18 +16,30 @@ const hashLength = 6;
  * differ only in what a hostname cannot show have previews of their own.
  */
 export function slugsFor(branch: string, slug: string): readonly string[] {
-  const plain = branch
-    .normalize("NFKD")
-    .toLowerCase()
-    .replace(/\p{M}/gu, "")
-    .replace(/[^a-z0-9]+/g, "-")
-    .replace(/^-|-$/g, "");
+  const plain = plainName(branch);
   const hash = createHash("sha256").update(branch).digest("hex").slice(0, hashLength);
   const end = `--${slug}`;
   const room = longest - end.length;
   const cut = plain.slice(0, room - hashLength - 1).replace(/-$/, "");
   const hashed = `${cut === "" ? "branch" : cut}-${hash}${end}`;
   return plain !== "" && plain.length <= room ? [plain + end, hashed] : [hashed];
+}
+
+/** Returns a name in lower case, with hyphens for all but letters and digits. */
+function plainName(name: string): string {
+  return name
+    .normalize("NFKD")
+    .toLowerCase()
+    .replace(/\p{M}/gu, "")
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/^-|-$/g, "");
+}
+
+/** Returns the branch whose preview gets what a token in approval mode deploys where agents deploy to previews only. */
+export function agentBranch(tokenName: string): string {
+  const name = plainName(tokenName).slice(0, 40).replace(/-$/, "");
+  if (name === "") return "agent";
+  return name.startsWith("agent") ? name : `agent-${name}`;
 }
 
 /** As git's: nothing that a ref name must not hold. */
