@@ -69,3 +69,12 @@ test("a link may not lead above the root or be absolute", async () => {
 test("a link may not climb behind a name, which may be a link that is not as deep as it looks", async () => {
   assert.deepEqual(await dropped("climbing", { s: ".", "t/out": "../s/s/s/../../../etc/x" }), ["t/out"]);
 });
+
+test("a scan that is stopped goes into no further folder", async () => {
+  const name = "stopped";
+  await scanned(name, { "a/b/c.txt": "c" });
+  const stop = new AbortController();
+  const scan = scanSource(join(root, name), stop.signal);
+  stop.abort(new Error("stopped"));
+  await assert.rejects(scan, /stopped/);
+});

@@ -34,6 +34,9 @@ before(async () => {
   await writeFile(join(site, "big.css.gz"), gzipSync("body {}"));
   await writeFile(join(root, "outside.txt"), "outside");
   await symlink("../outside.txt", join(site, "link.txt"));
+  await mkdir(join(root, "site-other"));
+  await writeFile(join(root, "site-other", "page.html"), "other");
+  await symlink("../site-other", join(site, "other"));
   ({ port, stop } = await serve(site));
 });
 after(async () => {
@@ -83,6 +86,7 @@ describe("the static server", () => {
       "/%2e%2e/outside.txt",
       "/docs/..%2f..%2foutside.txt",
       "/link.txt",
+      "/other/page.html",
       "/..%5coutside.txt",
       "/%00",
       "/%zz",

@@ -265,10 +265,12 @@ test("a static generator builds without a script named build, unless something e
 });
 
 test("a folder of a workspace is refused with the way to build the whole repository", () => {
-  const manifest = { name: "web", dependencies: { "@acme/ui": "workspace:*" } };
-  assert.throws(() => plan(manifest), {
-    code: "dependency_not_found",
-    message: /@acme\/ui is a package of the workspace/,
-  });
+  const declared = { "@acme/ui": "workspace:*" };
+  const manifest = { name: "web", dependencies: declared };
+  for (const each of [manifest, { name: "web", devDependencies: declared }])
+    assert.throws(() => plan(each), {
+      code: "dependency_not_found",
+      message: /@acme\/ui is a package of the workspace/,
+    });
   assert.doesNotThrow(() => plan(manifest, { "pnpm-workspace.yaml": "packages: [x]" }));
 });

@@ -37,7 +37,7 @@ test("a push that names objects of another repository is refused, and never reac
     }
 });
 
-const [zero, one] = ["0".repeat(40), "1".repeat(40)];
+const [zero, one] = ["0".repeat(40), `0${"1".repeat(39)}`];
 const refuse = (name: string, to: string | null = one) => refuseRefs(project, [{ name, old: one, new: to }]);
 
 test("git's lines become updates, zeros become null", () => {

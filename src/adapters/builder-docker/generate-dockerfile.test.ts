@@ -10,7 +10,7 @@ const java = { jdks: [{ version: "21", folder: "", home: null }], tools: { maven
 
 const textOf = (files: Record<string, string>, certificates: boolean): string => {
   const tree = testTree(files);
-  const plan = planBuild(detect(tree), tree, { python: null, java, versions: {}, home: "/app" });
+  const plan = planBuild(detect(tree), tree, { python: null, java, versions: { go: "1.22.0" }, home: "/app" });
   return generateDockerfile({ plan, parents, installFiles: [], start: null, isWhole: false, certificates }).text;
 };
 
@@ -30,4 +30,16 @@ test("other steps get them as a file that their tools are pointed to", () => {
 
 test("without certificates of the operator the base image's are trusted", () => {
   assert.doesNotMatch(textOf({ "pom.xml": "<project/>" }, false), /berth-ca|trustStore|SSL_CERT_FILE/);
+});
+
+test("every release starts in /app, where its files lie", () => {
+  const sources: Record<string, Record<string, string>> = {
+    go: { "go.mod": "module x\n\ngo 1.22\n", "main.go": "package main\n\nfunc main() {}\n" },
+    node: { "package.json": '{"scripts":{"start":"node ."}}' },
+  };
+  for (const [kind, files] of Object.entries(sources)) {
+    const release = textOf(files, false).split("\nFROM ").at(-1) ?? "";
+    const isOfBuild = release.startsWith("build AS release");
+    assert.ok(isOfBuild || /^WORKDIR \/app$/m.test(release), `${kind}: ${release}`);
+  }
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { testDatabase } from "../../../test/support/database.ts";
-import { accountOf, deleteAccount, insertAccount, saveAccountUrl, syncWanted } from "./queries.ts";
+import { accountOf, deleteAccount, insertAccount, saveAccountUrl, saveStep, syncWanted } from "./queries.ts";
 
 const { db, drop } = await testDatabase();
 after(drop);
@@ -43,4 +43,25 @@ test("an account that was registered meanwhile outlives the deletion of the one 
   assert.equal((await accountOf(db, directory))?.url, "https://ca.test/new");
   await deleteAccount(db, directory, "https://ca.test/new");
   assert.equal(await accountOf(db, directory), undefined);
+});
+
+test("a step is recorded for the order that has the lease alone", async () => {
+  await syncWanted(db, [...wanted, { ...wanted[0], hostname: "other.test", zone: "other.test" }]);
+  const all = () =>
+    db.selectFrom("certificate").select(["id", "hostname", "fence", "detail"]).orderBy("hostname").execute();
+  const [, shop] = await all();
+  assert.ok(shop);
+  const lease = { table: "certificate", id: shop.id, owner: "here" } as const;
+  for (const [fence, detail] of [
+    [shop.fence - 1, "lost"],
+    [shop.fence, "held"],
+  ] as const)
+    await saveStep(db, { ...lease, fence }, detail);
+  assert.deepEqual(
+    (await all()).map(({ hostname, detail }) => [hostname, detail]),
+    [
+      ["other.test", "No attempt was made yet."],
+      ["shop.test", "held"],
+    ],
+  );
 });

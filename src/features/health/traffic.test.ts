@@ -52,6 +52,12 @@ test("a deployment that went live within the first bad sample is the guilty one,
   assert.equal(troubleOf(samples, live([6, 4000], [7, 53]), now)?.deployment, 7);
 });
 
+test("single errors before are not the beginning of a total failure", () => {
+  const samples = [...run(3600, 15, { requests: 20, errors: 1 }), sample(10, { requests: 20, errors: 20 })];
+  const found = troubleOf(samples, live([1, 9000], [2, 300]), now);
+  assert.deepEqual([found?.since, found?.deployment], [ago(10), 2]);
+});
+
 test("errors that a later deployment ended are not told, and a total failure of a rare path among many good requests is", () => {
   const mended = [...run(1200, 1000, { requests: 60, errors: 60 }), ...run(1000, 0, { requests: 20 })];
   assert.equal(troubleOf(mended, live([1, 1300], [2, 1000]), now), null);

@@ -96,3 +96,13 @@ test("at most 200 tables are told, those that lose something first", () => {
   const { tables, further_tables } = report(before, after);
   assert.deepEqual([tables.length, further_tables, tables[0]?.table], [200, 100, "public.t299"]);
 });
+
+test("of a table's changes twenty lines are told, the last of which counts the others", () => {
+  const after = (added: number) => {
+    const more = Object.fromEntries(Array.from({ length: added }, (_, index) => [index + 3, `c${index}`]));
+    return table("orders", { columns: { ...columns, ...more } });
+  };
+  const changes = (added: number) => report([table("orders")], [after(added)]).tables[0]?.changes ?? [];
+  assert.deepEqual([changes(20).length, changes(20).at(-1)], [20, "column c19 added"]);
+  assert.deepEqual([changes(25).length, ...changes(25).slice(-2)], [20, "column c18 added", "6 more changes"]);
+});

@@ -107,11 +107,12 @@ test("the same key twice is refused in one organization and belongs to each of t
   assert.deepEqual([added.status, added.body["fingerprint"]], [201, fingerprint]);
   assert.equal((await add(org.owner)).body["code"], "key_taken");
   assert.equal((await add(other.member)).status, 201);
+  await db.updateTable("organization").set({ suspended_at: new Date() }).where("id", "=", other.id).execute();
   assert.deepEqual(
     (await keysByFingerprint(db, fingerprint)).map((key) => [key.org_slug, key.suspended]),
     [
       ["acme", false],
-      ["other", false],
+      ["other", true],
     ],
   );
   assert.equal(

@@ -219,7 +219,7 @@ async function end({ platform, operation, lease }: Work, { atEnd }: Job, { probl
   const { org_id, project_id, backup_id, kind, restore_to } = operation;
   await platform.db.transaction().execute(async (tx) => {
     if (!(await endOperation(tx, lease, problem))) throw new Error("the lease of the operation was lost");
-    if (problem !== null && kind === "backup") await failBackup(tx, operation, problem);
+    if (problem !== null) await failBackup(tx, operation, problem);
     await write?.(tx);
     await atEnd?.(tx);
     const verb = problem === null ? "completed" : "failed";

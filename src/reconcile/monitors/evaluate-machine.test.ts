@@ -6,6 +6,7 @@ import {
   evaluateInodes,
   evaluateLoad,
   evaluateMemory,
+  memoryWithin,
   parseMeminfo,
 } from "./evaluate-machine.ts";
 
@@ -38,6 +39,13 @@ test("inodes are judged by the same thresholds, and not at all where the file sy
   const statuses = [100, 15, 5].map((free) => evaluateInodes({ total: 100, free }, thresholds).status);
   assert.deepEqual(statuses, ["ok", "warn", "fail"]);
   assert.equal(evaluateInodes({ total: 0, free: 0 }, thresholds).status, "ok");
+});
+
+test("a container's memory counts within its limit, and the machine's without one", () => {
+  const machine = { total: 100, available: 50 };
+  for (const total of [0, 100, 2 ** 63]) assert.deepEqual(memoryWithin(machine, { total, available: 10 }), machine);
+  assert.deepEqual(memoryWithin(machine, { total: 40, available: 30 }), { total: 40, available: 30 });
+  assert.deepEqual(memoryWithin(machine, { total: 90, available: 80 }), { total: 90, available: 50 });
 });
 
 test("memory is judged by what is available, caches counted as available", () => {

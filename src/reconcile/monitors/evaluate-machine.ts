@@ -60,6 +60,12 @@ export function parseMeminfo(text: string): MemoryUse {
   return use;
 }
 
+/** Returns the memory of a machine's container. One without a limit has a total of 0, or more than the machine. */
+export function memoryWithin(machine: MemoryUse, container: MemoryUse): MemoryUse {
+  if (container.total === 0 || container.total >= machine.total) return machine;
+  return { total: container.total, available: Math.min(machine.available, container.available) };
+}
+
 /** Evaluates the memory that programs can still allocate without swapping. */
 export function evaluateMemory({ total, available }: MemoryUse, { warnPercent, failPercent }: Thresholds): Finding {
   const percent = (100 * (total - available)) / total;

@@ -13,6 +13,7 @@ import {
   evaluateInodes,
   evaluateLoad,
   evaluateMemory,
+  memoryWithin,
   parseMeminfo,
   type MemoryUse,
 } from "./evaluate-machine.ts";
@@ -220,7 +221,5 @@ function machineChecks({ db, settings: { monitors } }: Platform): readonly Check
 /** Reads the memory of the machine, or of the container in which the control plane runs. */
 async function readMemory(): Promise<MemoryUse> {
   const machine = parseMeminfo(await readFile("/proc/meminfo", "utf8"));
-  const limit = process.constrainedMemory();
-  if (limit === 0 || limit >= machine.total) return machine;
-  return { total: limit, available: Math.min(machine.available, process.availableMemory()) };
+  return memoryWithin(machine, { total: process.constrainedMemory(), available: process.availableMemory() });
 }

@@ -17,6 +17,7 @@ test("a schedule is said in words", () => {
     "0 3 * * *": "every day at 03:00 UTC",
     "0 7,19 * * 1": "at 07:00 and 19:00 UTC on Mondays",
     "*/10 9-17 * * 1-5": "every 10 minutes, from 09:00 to 17:59 UTC, on Mondays to Fridays",
+    "*/10 5 * * *": "every 10 minutes, in the hours of 05:00 UTC",
     "0 0 1 * *": "at 00:00 UTC on day 1 of the month",
     "0 0 1,15 1,7 *": "at 00:00 UTC on day 1 and 15 of the month in January and July",
     "0 12 13 * 5": "at 12:00 UTC on day 13 of the month and on Fridays",
