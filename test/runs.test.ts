@@ -151,6 +151,23 @@ test("a command ends with the token that requested it, whether that is revoked o
   }
 });
 
+test("a command ends with its project, and with the suspension of its organization", async () => {
+  const { db } = running.platform;
+  const now = () => new Date();
+  for (const stop of [
+    ({ id }: { id: string }) => db.updateTable("organization").set({ suspended_at: now() }).where("id", "=", id),
+    ({ id }: { id: string }) => db.updateTable("project").set({ deleted_at: now() }).where("org_id", "=", id),
+  ]) {
+    const project = await running.servingProject();
+    const begun = endless();
+    await call(project, "POST", "/runs", { command: "sleep 1000", wait_seconds: 0 });
+    await begun;
+    await stop(project.org).execute();
+    const run = db.selectFrom("run").select("status").where("org_id", "=", project.org.id);
+    await eventually(async () => (await run.executeTakeFirstOrThrow()).status === "cancelled", "the command is ended");
+  }
+});
+
 test("a project has at most five open commands, and a project without a deployment can run none", async () => {
   const project = await running.servingProject();
   void endless();

@@ -24,6 +24,8 @@ test("berth logs --counts shows a row for each part of the range, with the filte
   assert.equal(exitCode, 0);
   assert.deepEqual(queries, [{ since: "2h", field: "status=500", process: "worker" }]);
   assert.match(stdout, /09:00:00Z +40 +2 +0 +█{40}\n.*09:01:00Z +5 +0 +1 +█{5}$/m);
+  const both = await user.berth(["logs", "-p", "demo", "-f", "--until", "2026-01-31T09:00:00Z"]);
+  assert.match(both.stderr, /--follow and --until cannot be combined/);
   const wrong = await counts("-f");
   assert.match(wrong.stderr, /leave out --follow and --lines/);
   assert.match((await counts("--source", "build")).stderr, /no time to count them by/);

@@ -109,6 +109,9 @@ test("packageManager decides over lock files, which are named when they are not 
     { ...chosen, notes: chosen.notes.length },
     { name: "pnpm", version: "9.1.0", lockFile: "pnpm-lock.yaml", notes: 1 },
   );
+  const yarn = parsePackageJson(JSON.stringify({ packageManager: "yarn@1.22.0" }));
+  const both = testTree({ "pnpm-lock.yaml": "", "yarn.lock": "" });
+  assert.equal(choosePackageManager(yarn, both).lockFile, "yarn.lock");
 });
 
 test("the format of pnpm's lock file decides its version", () => {

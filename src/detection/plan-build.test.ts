@@ -32,6 +32,15 @@ test("a Go program gets the name that the Procfile starts", () => {
   assert.deepEqual(outputs({ ...go, Procfile: "web: sh run.sh", "run.sh": "" }), ["bin/web ."]);
 });
 
+test("of several Go programs the one in cmd/web is started, else in cmd/server, cmd/api or that of the module's name", () => {
+  const usual = ["web", "server", "api", "shop"];
+  for (const index of usual.keys()) {
+    const files = ["a", ...usual.slice(index)].map((name) => [`cmd/${name}/main.go`, main]);
+    const tree = { "go.mod": "module example.org/shop\n", ...Object.fromEntries(files) };
+    assert.deepEqual(outputs(tree), [`bin/web ./cmd/${usual[index]}`]);
+  }
+});
+
 test("each Procfile command of a Go module gets the main package of its name", () => {
   const several = { "go.mod": "module x\n", "cmd/api/main.go": main, "cmd/migrate/main.go": main };
   const Procfile = "web: bin/api\nrelease: bin/migrate up";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, request, type IncomingMessage } from "node:http";
-import { connect, type AddressInfo } from "node:net";
+import { connect, createServer as createTcpServer, type AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { after, before, test } from "node:test";
 import { eventually } from "../../test/support/eventually.ts";
@@ -106,6 +106,32 @@ test("an upgrade that the primary refuses is refused with its words", async () =
   await eventually(() => text.includes("not_found"), "the refusal");
   assert.match(text, /^HTTP\/1\.1 404 /);
   socket.destroy();
+});
+
+test("what the primary sends with its consent to an upgrade arrives", async () => {
+  const { db } = primary.database;
+  const peer = createTcpServer((socket) => {
+    socket.on("error", () => {});
+    socket.once("data", () =>
+      socket.end("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\nfirst words"),
+    );
+  }).listen(0, "127.0.0.1");
+  await once(peer, "listening");
+  await saveControlPlane(db, { ...self, url: `http://127.0.0.1:${(peer.address() as AddressInfo).port}` });
+  const forward = createForward({ db, servesApi: false, log: silentLog });
+  const platform = primary.platform;
+  const edge = createHttpServer({ platform, log: silentLog, checks: [], roles: ["edge"], forward });
+  const { port } = await edge.listen({ host: "127.0.0.1", port: 0 });
+  try {
+    const socket = connect(port, "127.0.0.1");
+    const fields = ["Connection: Upgrade", "Upgrade: websocket"];
+    socket.write(["GET /v1/projects/x/database/tunnels/y HTTP/1.1", "Host: localhost", ...fields, "", ""].join("\r\n"));
+    assert.match(await text(socket), /^HTTP\/1\.1 101 [^]*\r\n\r\nfirst words$/);
+  } finally {
+    await edge.close();
+    peer.close();
+    await saveControlPlane(db, self);
+  }
 });
 
 test("a process without the API hands everything to the primary, whatever host the request line names", async () => {

@@ -86,7 +86,7 @@ function commitsIn(text: string): Comparison["commits"] {
 const lastSecond = Date.parse("9999-12-31T23:59:59Z") / 1000;
 
 function timeOf(seconds: string): Date {
-  return new Date(Math.min(Math.max(Number(seconds) || 0, 0), lastSecond) * 1000);
+  return new Date(Math.min(Number(seconds) || 0, lastSecond) * 1000);
 }
 
 type Counted = Omit<ChangedFile, "lines" | "cut"> & { readonly isRetyped: boolean };

@@ -175,6 +175,8 @@ test("no folder that became a link leads work in a repository out of it", async 
     GIT_ALTERNATE_OBJECT_DIRECTORIES: "",
   };
   await assert.rejects(repositories.pin("prj_linked", "bld_1", id, quarantine));
+  const ofOther = { ...quarantine, GIT_QUARANTINE_PATH: join(elsewhere, "objects") };
+  await assert.rejects(repositories.pin("prj_linked", "bld_1", id, ofOther), /outside of its repository/);
   assert.equal(existsSync(join(repository, "objects", id.slice(0, 2))), false, "an object came from elsewhere");
   await createLocalRepositories({ ...options, dir: join(root, "linked") });
   assert.deepEqual([kept.map((file) => existsSync(file)), existsSync(old)], [[true, true], true]);

@@ -310,6 +310,11 @@ test("a removed person's sessions, tokens and keys end; a demoted one's keep at 
     assert.deepEqual(codeOf(await api.call("GET", "/v1/api-tokens", { token })), [403, "unlimited_only"]);
     assert.equal(await statusOf(token, `/v1/projects/${project.slug}`), 200);
   }
+  // Rights that come back are the person's; what was given to programs stays as little as it has become.
+  await api.call("PATCH", `/v1/members/${ada.id}`, { token: org.owner, body: { role: "owner" } });
+  const roleOf = async (token: string) => (await api.call("GET", "/v1/me", { token })).body["role"];
+  const roles = await Promise.all([ada.token, laptop, nested].map(roleOf));
+  assert.deepEqual(roles, ["owner", "member", "member"]);
   assert.equal((await api.call("DELETE", `/v1/members/${ada.id}`, { token: org.owner })).status, 204);
   for (const token of [ada.token, laptop, nested]) assert.equal(await statusOf(token), 401);
   assert.deepEqual(codeOf(await signIn(ada.device)), [401, "unauthorized"]);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { eventually } from "../../../test/support/eventually.ts";
 import { testProject } from "../../../test/support/fixtures.ts";
 import { sharedApi, testOrganization, type TestOrganization } from "../../../test/support/test-platform.ts";
 import { previewFirsts, whyNoPreview } from "../certificates/certificates.ts";
@@ -95,8 +96,11 @@ test("a preview whose time is over is deleted, and the next push of its branch w
     .set({ preview_expires_at: new Date(Date.now() - 1000) })
     .where("id", "=", old.project_id)
     .execute();
+  const woken = new Set<string>();
+  for (const topic of ["apps", "edge"] as const) wakeups.on(topic, (id) => id === old.project_id && woken.add(topic));
   assert.equal(await removeEndedPreviews(db, wakeups), 1);
   assert.equal(await removeEndedPreviews(db, wakeups), 0);
+  await eventually(() => woken.size === 2, "its processes and its route are looked at");
   assert.notEqual((await rowOf(old.project_id)).deleted_at, null);
   assert.equal((await rowOf(other.project_id)).deleted_at, null);
   const next = opened(parent, "one");
