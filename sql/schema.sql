@@ -411,6 +411,7 @@ CREATE TABLE public.backup (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     finished_at timestamp with time zone,
     content text DEFAULT 'database'::text NOT NULL,
+    file_index text,
     CONSTRAINT backup_content_check CHECK ((content = ANY (ARRAY['database'::text, 'files'::text]))),
     CONSTRAINT backup_origin_check CHECK ((origin = ANY (ARRAY['manual'::text, 'daily'::text, 'final'::text, 'release'::text]))),
     CONSTRAINT backup_status_check CHECK ((status = ANY (ARRAY['running'::text, 'completed'::text, 'failed'::text]))),
@@ -438,6 +439,9 @@ CREATE TABLE public.backup_operation (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     finished_at timestamp with time zone,
     restore_to timestamp with time zone,
+    path text,
+    folder text,
+    replaces boolean DEFAULT false NOT NULL,
     CONSTRAINT backup_operation_kind_check CHECK ((kind = ANY (ARRAY['backup'::text, 'restore'::text, 'verify'::text]))),
     CONSTRAINT backup_operation_phase_check CHECK ((phase = ANY (ARRAY['waiting'::text, 'dumping'::text, 'storing'::text, 'checking'::text, 'restoring'::text, 'counting'::text, 'cleaning'::text]))),
     CONSTRAINT backup_operation_status_check CHECK ((status = ANY (ARRAY['running'::text, 'completed'::text, 'failed'::text])))

@@ -1,6 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { unlessStatus } from "../kit/docker-api.ts";
+import type { Command } from "../kit/exec.ts";
+import { movedBy, moving, type Move, type Moved } from "../kit/move-below.ts";
 import type { StorageOwner } from "../ports/runtime.ts";
 import { systemBody } from "./container-bodies.ts";
 import { labels } from "./container-labels.ts";
@@ -17,22 +19,41 @@ export async function removeStored(
   { project, path }: { readonly project: StorageOwner; readonly path: string },
   signal: AbortSignal,
 ): Promise<boolean> {
+  const code = await runInStorage(context, project, { file: "/bin/sh", args: ["-c", script, "sh", path] }, signal);
+  if (code === 0 || code === missing) return code === 0;
+  throw new Error(`the files could not be deleted: the command ended with ${code}`);
+}
+
+/** Moves a path there in the same way. */
+export async function moveStored(
+  context: DockerContext,
+  { project, move }: { readonly project: StorageOwner; readonly move: Move },
+  signal: AbortSignal,
+): Promise<Moved> {
+  return movedBy(await runInStorage(context, project, moving(move), signal), "", move);
+}
+
+/** Returns the command's exit code; `missing` when there is no storage folder. */
+async function runInStorage(
+  context: DockerContext,
+  project: StorageOwner,
+  { file, args }: Command,
+  signal: AbortSignal,
+): Promise<number> {
   const { api, options, tag } = context;
   const folder = options.storageDir(project.project_id, project.project_number);
-  if (!existsSync(folder)) return false;
-  const name = `berth-${tag}-delete-${randomBytes(8).toString("hex")}`;
+  if (!existsSync(folder)) return missing;
+  const name = `berth-${tag}-change-${randomBytes(8).toString("hex")}`;
   const body = systemBody({
     ...{ image: await emptyImage(context), uid: uidOf(options, project), network: "none" },
     labels: { [labels.runtime]: tag, [labels.role]: "once" },
-    ...{ entrypoint: ["/bin/sh", "-c", script, "sh"], words: [path], workingDir: "/storage" },
+    ...{ entrypoint: [file], words: args, workingDir: "/storage" },
     binds: [{ source: folder, target: "/storage", writable: true }],
   });
   try {
     const id = await startContainer(api, name, body);
     const wait = { method: "POST", path: `/containers/${id}/wait`, signal, timeoutMs: 120_000 } as const;
-    const { StatusCode: code } = await api.call<{ StatusCode: number }>(wait);
-    if (code === 0 || code === missing) return code === 0;
-    throw new Error(`the files could not be deleted: the command ended with ${code}`);
+    return (await api.call<{ StatusCode: number }>(wait)).StatusCode;
   } finally {
     await unlessStatus(removeContainer(api, name), 404);
   }

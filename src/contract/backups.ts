@@ -1,6 +1,16 @@
 import { limits } from "./limits.ts";
 import { z } from "zod";
-import { id, idCursor, instant, pageQuery, nextCursor, ofProject, slugParam, timestamp } from "./fields.ts";
+import {
+  id,
+  idCursor,
+  insideStorage,
+  instant,
+  pageQuery,
+  nextCursor,
+  ofProject,
+  slugParam,
+  timestamp,
+} from "./fields.ts";
 import { backupStates, statesOf } from "./states.ts";
 import { row } from "./table.ts";
 
@@ -189,6 +199,43 @@ export const rows = [
     waits: true,
     summary:
       "Restore a backup (by default the database's newest) or any moment of the database into a new database, or files into a new folder below `$STORAGE_DIR/.restored`; the live data is not changed",
+  }),
+  row({
+    ...ofProject,
+    name: "backups.restore_path",
+    request: "POST /v1/projects/:slug/restore/path",
+    may: "member backups:write",
+    approval: true,
+    body: z
+      .strictObject({
+        path: insideStorage.refine((path) => path.split("/")[0] !== ".restored", "must lead to live files"),
+        /** A backup of files. */
+        backup_id: backupId.optional(),
+        /** Instead of a backup: a folder below `$STORAGE_DIR/.restored`, from where the path is moved. */
+        folder: insideStorage
+          .max(100)
+          .regex(/^[^/]+$/, "must be the name of a folder")
+          .optional(),
+        /** Without it, the request is refused if the path exists. */
+        replace: z.boolean().default(false),
+      })
+      .refine(({ backup_id, folder }) => (backup_id === undefined) !== (folder === undefined), {
+        message: "give either backup_id or folder",
+        path: ["backup_id"],
+      }),
+    result: z.object({
+      path: z.string(),
+      /** Where the replaced file or folder is kept, below `$STORAGE_DIR`; null: nothing was replaced. */
+      kept: z.string().nullable(),
+      /** The `folder` that brings it back. */
+      kept_folder: z.string().nullable(),
+    }),
+    success: [201],
+    errors: ["operation_in_progress", "conflict", "backup_damaged", "storage_full"],
+    activity: "backup.path_restore_requested",
+    waits: true,
+    summary:
+      "Put one file or folder of a backup of files, or of a folder below `.restored`, into the live files; what it replaces is kept",
   }),
   row({
     name: "backups.verify",

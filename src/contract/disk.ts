@@ -1,5 +1,15 @@
 import { z } from "zod";
-import { nextCursor, numberCursor, ofProject, pageQuery, queryInteger, slugParam, timestamp } from "./fields.ts";
+import { backupId } from "./backups.ts";
+import {
+  insideStorage,
+  nextCursor,
+  numberCursor,
+  ofProject,
+  pageQuery,
+  queryInteger,
+  slugParam,
+  timestamp,
+} from "./fields.ts";
 import { limits } from "./limits.ts";
 import { row } from "./table.ts";
 
@@ -25,15 +35,6 @@ const limit = bytes
   .max(1024 ** 5)
   .nullable();
 
-const insideStorage = z
-  .string()
-  .min(1)
-  .max(1024)
-  .refine(
-    (path) => path.split("/").every((part) => part !== "" && part !== "." && part !== "..") && !path.includes("\0"),
-    "must be a relative path below the storage folder, such as uploads/old",
-  );
-
 export const rows = [
   row({
     ...ofProject,
@@ -52,6 +53,8 @@ export const rows = [
       ...pageQuery(numberCursor, limits.stored_files_listed),
       /** A folder below `$STORAGE_DIR`; without it, that folder itself. */
       path: insideStorage.optional(),
+      /** A backup of files to look into, instead of the live ones. */
+      backup: backupId.optional(),
     }),
     result: z.object({
       files: z.array(
@@ -65,22 +68,28 @@ export const rows = [
       ),
       next_cursor: nextCursor,
     }),
+    errors: ["conflict", "backup_damaged"],
     large: true,
-    summary: "List a folder of a project's storage by name, 500 entries at a time",
+    summary: "List a folder of a project's storage, or of a backup of it, by name, 500 entries at a time",
   }),
   row({
     ...ofProject,
     name: "disk.read",
     request: "GET /v1/projects/:slug/disk/file",
     may: "member data:read",
-    query: z.object({ path: insideStorage, offset: queryInteger(0, 999_999_999_999, 0) }),
+    query: z.object({
+      path: insideStorage,
+      offset: queryInteger(0, 999_999_999_999, 0),
+      backup: backupId.optional(),
+    }),
     result: z.object({
       base64: z.string(),
       /** Null once the file has no more bytes. */
       next_offset: z.number().int().nullable(),
     }),
+    errors: ["conflict", "backup_damaged"],
     large: true,
-    summary: "Read a file of a project's storage, a mebibyte at a time from an offset",
+    summary: "Read a file of a project's storage, or of a backup of it, a mebibyte at a time from an offset",
   }),
   row({
     ...ofProject,

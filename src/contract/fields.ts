@@ -121,3 +121,13 @@ export const changedFiles = {
   files: z.array(file).max(limits.files_changed).default([]),
   delete: z.array(z.string().min(1).max(4096)).max(limits.files_changed).default([]),
 };
+
+/** A path below a project's storage folder. */
+export const insideStorage = z
+  .string()
+  .min(1)
+  .max(1024)
+  .refine(
+    (path) => path.split("/").every((part) => part !== "" && part !== "." && part !== "..") && !path.includes("\0"),
+    "must be a relative path below the storage folder, such as uploads/old",
+  );

@@ -127,6 +127,8 @@ class JoinedRuntime implements Runtime {
 
   readStored: Runtime["readStored"] = (...what) => this.#first.readStored(...what);
 
+  statStored: Runtime["statStored"] = (project, path) => this.#first.statStored(project, path);
+  moveStored: Runtime["moveStored"] = (project, ...what) => this.#first.moveStored(project, ...what);
   removeStored: Runtime["removeStored"] = (project, path, signal) => this.#first.removeStored(project, path, signal);
 
   #runtimeOf({ runtime: name, image_ref }: Workload): Runtime {

@@ -7,7 +7,7 @@ import type { ApprovalsSearch } from "./pages/approvals/approvals-page.tsx";
 import type { SourceSearch } from "./pages/builds/source-page.tsx";
 import type { TableSearch } from "./pages/data/table-rows.ts";
 import type { CompareSearch } from "./pages/deployments/compare-page.tsx";
-import type { StorageSearch } from "./pages/disk/storage-page.tsx";
+import type { StorageSearch } from "./pages/disk/snapshot-choice.tsx";
 import type { LogsSearch } from "./pages/logs/logs-page.tsx";
 import type { RequestsSearch } from "./pages/requests/requests-page.tsx";
 import type { MetricsSearch } from "./pages/metrics/metrics-page.tsx";

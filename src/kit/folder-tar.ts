@@ -7,6 +7,9 @@ import { visible } from "./visible.ts";
 /** Where restored files are put within a folder, beside the live ones; a stream of the folder leaves it out. */
 export const restoredFolder = ".restored";
 
+/** Where a restore of one path keeps what it replaces. */
+export const keptFolder = (name: string) => `${restoredFolder}/${name}_replaced`;
+
 /** `tar` could not read or write all files. Its message is `tar`'s own, for the folder's owner. */
 export class FilesRefused extends Error {}
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { runOk } from "./exec.ts";
-import { listBelow, readBelow } from "./look-into-folder.ts";
+import { listBelow, readBelow, statBelow } from "./look-into-folder.ts";
 
 const outside = mkdtempSync(join(tmpdir(), "berth-look-"));
 const folder = join(outside, "storage");
@@ -30,6 +30,15 @@ test("a folder is listed by name, in parts, with what each entry is", async () =
   assert.deepEqual(await names("", { offset: 1, count: 2 }), ["link", "pipe"]);
   assert.deepEqual(await names("a"), ["-b", "line\nbreak"]);
   assert.equal((await listBelow({ ...all, path: "a/-b" }))?.[0]?.size_bytes, 10);
+});
+
+test("what a path is, is told without following links", async () => {
+  const kindOf = async (path: string) => (await statBelow({ folder, path }))?.kind;
+  assert.deepEqual(await Promise.all(["a", "a/-b/-file", "link", "pipe", "a/line\nbreak"].map(kindOf)), [
+    ...["folder", "file", "link", "other", "file"],
+  ]);
+  for (const path of ["none", "up/storage", "a/none/none", "../secret"])
+    assert.equal(await kindOf(path), undefined, path);
 });
 
 test("a file is read from an offset", async () => {

@@ -20,7 +20,19 @@ export interface FolderPlace {
 
 /** Lists a folder below `folder` by name, without following links; undefined if there is none. */
 export async function listBelow(place: FolderPlace): Promise<readonly FolderEntry[] | undefined> {
-  const found = await look(place, list, place.path);
+  return entriesOf(await look(place, list, place.path));
+}
+
+/** Returns what a path below `folder` is, without following links; undefined if there is nothing. */
+export async function statBelow({
+  folder,
+  path,
+}: Pick<FolderPlace, "folder" | "path">): Promise<FolderEntry | undefined> {
+  const found = await look({ folder, path, offset: 0, count: 1 }, stat, ...splitPath(path));
+  return entriesOf(found)?.[0];
+}
+
+function entriesOf(found: Buffer | undefined): FolderEntry[] | undefined {
   return found
     ?.toString()
     .split("\0")
@@ -34,8 +46,12 @@ export async function listBelow(place: FolderPlace): Promise<readonly FolderEntr
 
 /** Reads a part of a file below `folder`, without following links; undefined if there is none. */
 export function readBelow(place: FolderPlace): Promise<Buffer | undefined> {
-  const [, parent = "", name = ""] = /^(?:(.*)\/)?([^/]*)$/s.exec(place.path) ?? [];
-  return look(place, read, parent, name);
+  return look(place, read, ...splitPath(place.path));
+}
+
+function splitPath(path: string): [parent: string, name: string] {
+  const [, parent = "", name = ""] = /^(?:(.*)\/)?([^/]*)$/s.exec(path) ?? [];
+  return [parent, name];
 }
 
 const kinds: Readonly<Record<string, FolderEntry["kind"]>> = { f: "file", d: "folder", l: "link" };
@@ -45,6 +61,7 @@ const timeoutMs = 20_000;
 // Once entered, a folder stays the same one, whatever its owner puts in its place; where it is shows whether a link led there.
 const enter = `root=$(pwd -P) && cd -P -- "./$1" 2>/dev/null && [ "$(pwd -P)" = "$root\${1:+/$1}" ] || exit ${missing}`;
 const list = `${enter}; find . -mindepth 1 -maxdepth 1 -printf '%f/%y/%s/%T@\\0' | LC_ALL=C sort -z | tail -z -n "+$(($3 + 1))" | head -z -n "$4"`;
+const stat = `${enter}; [ -e "./$2" ] || [ -L "./$2" ] || exit ${missing}; exec find "./$2" -maxdepth 0 -printf '%f/%y/%s/%T@\\0'`;
 const read = `${enter}; [ -f "./$2" ] && [ ! -L "./$2" ] || exit ${missing}
 exec dd status=none iflag=nofollow,nonblock,fullblock,skip_bytes,count_bytes bs=64K skip="$3" count="$4" if="./$2"`;
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { Readable } from "node:stream";
 import { it } from "node:test";
+import { FilesRefused } from "../kit/folder-tar.ts";
 import type { ReleaseManifest } from "./release-folder.ts";
 import type { OneOffCommand, Runtime, Workload } from "./runtime.ts";
 
@@ -94,6 +95,30 @@ export function storageRules(stage: () => Stage): void {
       const written = task('rm "$STORAGE_DIR/later"');
       assert.deepEqual(await runtime.runOnce(workload(), written), succeeded, storage);
     }
+  });
+
+  it("moves what is named below the storage folder, replaces nothing, and follows no link", async () => {
+    const { runtime, workload, task } = stage();
+    const owner = workload({ storage_access: "open" });
+    const { signal } = new AbortController();
+    const make =
+      'mkdir "$STORAGE_DIR/m" && cd "$STORAGE_DIR/m" && mkdir -p from/-a to && echo x > from/-a/file && ln -s to way';
+    assert.deepEqual(await runtime.runOnce(owner, task(make)), succeeded);
+    const move = (from: string, to: string) => runtime.moveStored(owner, { from: `m/${from}`, to: `m/${to}` }, signal);
+    const kindOf = async (path: string) => (await runtime.statStored(owner, `m/${path}`))?.kind;
+    assert.deepEqual(
+      [await kindOf("from/-a/file"), await kindOf("way"), await kindOf("none")],
+      [...["file", "link", undefined]],
+    );
+    assert.equal(await move("from/-a", "kept/deep/-a"), "moved");
+    assert.equal(await move("from/-a", "kept/other"), "missing");
+    assert.equal(await move("kept", "to"), "taken");
+    await assert.rejects(move("kept/deep/-a", "way/in"), FilesRefused);
+    await assert.rejects(move("way/../kept/deep", "in"), FilesRefused);
+    const check = task(
+      'cd "$STORAGE_DIR/m" && [ "$(cat kept/deep/-a/file)" = x ] && [ -O kept/deep ] && [ ! -e to/in ]',
+    );
+    assert.deepEqual(await runtime.runOnce(owner, check), succeeded);
   });
 
   it("deletes what is named below the storage folder, whatever its owner made of the way there", async () => {

@@ -1,6 +1,7 @@
 import type { Readable } from "node:stream";
 import type { MachinePool } from "./machines.ts";
 import type { FolderEntry, FolderPlace } from "../kit/look-into-folder.ts";
+import type { Move, Moved } from "../kit/move-below.ts";
 import type { ServerAddress } from "../kit/server-address.ts";
 
 /**
@@ -74,6 +75,13 @@ export interface Runtime {
   listStored(project: StorageOwner, place: StoredPlace): Promise<readonly FolderEntry[] | undefined>;
   /** Reads a part of a file there, in the same way. */
   readStored(project: StorageOwner, place: StoredPlace): Promise<Buffer | undefined>;
+  /** Returns what a path there is, in the same way; undefined when there is nothing. */
+  statStored(project: StorageOwner, path: string): Promise<FolderEntry | undefined>;
+  /**
+   * Moves a file or folder there, as the project's user, into folders that it creates; it replaces nothing. Rejects with `FilesRefused`,
+   * also when a link is on the way.
+   */
+  moveStored(project: StorageOwner, move: Move, signal: AbortSignal): Promise<Moved>;
   /** Deletes a file or folder below a project's storage folder, as the project's user. Returns false when it does not exist. */
   removeStored(project: StorageOwner, path: string, signal: AbortSignal): Promise<boolean>;
 }

@@ -171,6 +171,7 @@ export interface Tables {
     created_at: Generated<Timestamp>;
     finished_at: Timestamp | null;
     content: Generated<"database" | "files">;
+    file_index: string | null;
   };
   backup_operation: {
     id: string;
@@ -193,6 +194,9 @@ export interface Tables {
     created_at: Generated<Timestamp>;
     finished_at: Timestamp | null;
     restore_to: Timestamp | null;
+    path: string | null;
+    folder: string | null;
+    replaces: Generated<boolean>;
   };
   build: {
     id: string;

@@ -166,6 +166,35 @@ export function projectRows(subject: () => Subject): void {
     assert.deepEqual([Buffer.from(read.base64, "base64").toString(), read.next_offset], ["kept", null]);
     await subject().expect(404, "GET", "/v1/projects/shop/disk/files?path=kept");
     await subject().expect(400, "GET", "/v1/projects/shop/disk/file?path=../kept");
+    const { body: asked } = await subject().expect(201, "POST", "/v1/projects/shop/backups", {
+      body: { content: "files" },
+    });
+    await eventually("the files are backed up", async () => {
+      return (await subject().expect(200, "GET", `/v1/backups/${asked.id}`)).body.status === "completed";
+    });
+    const within = `backup=${asked.id}`;
+    const { body: then } = await subject().expect(200, "GET", `/v1/projects/shop/disk/files?${within}`, {
+      as: "member",
+    });
+    assert.ok(
+      then.files.some(
+        ({ name, size_bytes }: { name: string; size_bytes: number }) => name === "kept" && size_bytes === 4,
+      ),
+    );
+    const { body: part } = await subject().expect(
+      200,
+      "GET",
+      `/v1/projects/shop/disk/file?path=kept&offset=2&${within}`,
+    );
+    assert.deepEqual([Buffer.from(part.base64, "base64").toString(), part.next_offset], ["pt", null]);
+    await subject().expect(404, "GET", `/v1/projects/shop/disk/file?path=none&${within}`);
+    await subject().expect(404, "GET", "/v1/projects/shop/disk/files?backup=bak_none");
+    const restore = { as: "member", body: { path: "kept", backup_id: asked.id } };
+    const { body: there } = await subject().expect(409, "POST", "/v1/projects/shop/restore/path", restore);
+    assert.match(there.error, /kept is there, a file of 4 B/);
+    const replacing = { as: "member", body: { ...restore.body, replace: true } };
+    const { body: replaced } = await subject().expect(201, "POST", "/v1/projects/shop/restore/path", replacing);
+    assert.equal(replaced.kept, `.restored/${replaced.kept_folder}/kept`);
     const removed = { as: "member", body: { path: "kept" } };
     await subject().expect(200, "DELETE", "/v1/projects/shop/disk/storage", removed);
     await subject().expect(404, "DELETE", "/v1/projects/shop/disk/storage", removed);

@@ -348,6 +348,48 @@ test("the files that an application keeps are listed, and one is downloaded", { 
   await looksRight(page);
 });
 
+test("a snapshot is looked into, and a file of it put back; what it replaces is kept", { skip }, async () => {
+  const { id } = await client.call("backups.create", { params, body: { content: "files" } });
+  const get = () => client.call("backups.get", { params: { id } });
+  await eventually(async () => ((await get()).status === "completed" ? true : undefined), "the files are backed up");
+  const command = 'echo new > "$STORAGE_DIR/papers/large"';
+  assert.equal((await client.call("runs.create", { params, body: { command } })).run.exit_code, 0);
+  await page.goto(at("/projects/store/backups"));
+  await page.getByRole("link", { name: "Look inside" }).first().click();
+  await page.getByRole("link", { name: "papers" }).click();
+  assert.equal(new URL(page.url()).search, `?path=papers&backup=${id}`);
+  await page.getByText("1.4 MiB").waitFor();
+  await looksRight(page);
+  const arrival = page.waitForEvent("download");
+  await press("Download large");
+  assert.equal((await readFile(await (await arrival).path())).length, 1_500_000);
+  await press("Restore large");
+  const dialog = page.getByRole("dialog");
+  await faults.during([/^409 /], async () => {
+    await dialog.getByRole("button", { name: "Restore", exact: true }).click();
+    await dialog.getByText(/papers\/large is there, a file of 4 B/).waitFor();
+  });
+  await looksRight(page);
+  await dialog.getByRole("checkbox").check();
+  await dialog.getByRole("button", { name: "Restore", exact: true }).click();
+  await dialog.getByText("What was there is in").waitFor();
+  await looksRight(page);
+  await dialog.getByRole("link", { name: /_replaced$/ }).click();
+  await page.getByRole("link", { name: "papers" }).click();
+  await press("Restore large");
+  await dialog.getByRole("checkbox").check();
+  await dialog.getByRole("button", { name: "Restore", exact: true }).click();
+  await dialog.getByText("What was there is in").waitFor();
+  await dialog.getByRole("button", { name: "Close" }).last().click();
+  const { files } = await client.call("disk.files", { params, query: { path: "papers" } });
+  assert.deepEqual(
+    files.map(({ size_bytes }) => size_bytes),
+    [4],
+  );
+  await page.getByLabel("Files as of").selectOption(id);
+  await page.getByRole("link", { name: "papers" }).waitFor();
+});
+
 test("who has no terminal gets from sign-in to a live template in an empty organization", { skip }, async () => {
   const { owner_token: token } = await client.call("orgs.create", { body: { slug: "slip", name: "Slip" } });
   const visitor = await visitorWith(token ?? "");

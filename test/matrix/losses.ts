@@ -66,6 +66,7 @@ export const losses: Readonly<Record<string, Loss>> = {
   "branches.delete": "asks",
   "backups.create": { adds: "a backup; refused where an earlier one would be deleted for it" },
   "backups.restore": "asks",
+  "backups.restore_path": { asks_if_it_loses: "without `replace`, it is refused where something is" },
   "backups.set_archive": "asks",
   "backups.run_drill": { adds: "the result of a drill" },
   "backups.verify": { adds: "the result of a verification" },

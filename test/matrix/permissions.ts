@@ -335,6 +335,15 @@ export const permissions: Readonly<Record<string, Permission>> = {
     allowed: 200,
   },
   // The backup of `testThings` failed, so it can be neither restored nor verified.
+  "backups.restore_path": {
+    ...ofProject,
+    scope: "backups:write",
+    approval: true,
+    method: "POST",
+    path: inProject("/restore/path"),
+    body: ({ backup }) => ({ path: "old", backup_id: backup, replace: true }),
+    allowed: 409,
+  },
   "backups.restore": {
     ...ofProject,
     scope: "backups:write",

@@ -52,6 +52,8 @@ export function runtimeDouble(given: Partial<Runtime> = {}): Runtime {
     removeStorage: done,
     listStored: async () => [],
     readStored: async () => Buffer.from("kept"),
+    statStored: async () => undefined,
+    moveStored: async () => "moved",
     removeStored: async () => true,
     ...given,
   };

@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync } from "node:fs";
-import { listBelow, readBelow } from "../../kit/look-into-folder.ts";
+import { listBelow, readBelow, statBelow } from "../../kit/look-into-folder.ts";
 import { ensureStorageFolder } from "../../kit/storage-folder.ts";
 import { openDockerApi, unlessStatus } from "../../kit/docker-api.ts";
 import { run, runOk } from "../../kit/exec.ts";
@@ -49,7 +49,7 @@ import { runOwnCheck } from "../../containers/own-check.ts";
 import { listeningIn, readUsage } from "../../containers/look-into.ts";
 import { openPrivateFolders } from "../../containers/private-folders.ts";
 import { createProjectNetworks } from "../../containers/project-networks.ts";
-import { removeStored } from "../../containers/remove-stored.ts";
+import { moveStored, removeStored } from "../../containers/remove-stored.ts";
 import { runOnce } from "../../containers/run-once.ts";
 import {
   containerName,
@@ -273,6 +273,11 @@ class Containers implements DockerRuntime {
 
   readStored: Runtime["readStored"] = ({ project_id, project_number }, place) =>
     readBelow({ ...place, folder: this.parts.options.storageDir(project_id, project_number) });
+
+  statStored: Runtime["statStored"] = ({ project_id, project_number }, path) =>
+    statBelow({ path, folder: this.parts.options.storageDir(project_id, project_number) });
+
+  moveStored: Runtime["moveStored"] = (project, move, signal) => moveStored(this.parts, { project, move }, signal);
 
   removeStored: Runtime["removeStored"] = (project, path, signal) =>
     removeStored(this.parts, { project, path }, signal);

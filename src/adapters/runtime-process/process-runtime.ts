@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import type { Readable } from "node:stream";
-import { listBelow, readBelow } from "../../kit/look-into-folder.ts";
+import { listBelow, readBelow, statBelow } from "../../kit/look-into-folder.ts";
+import { movedBy, moving, type Move, type Moved } from "../../kit/move-below.ts";
 import { run, runOk, type Command, type ExecResult, type RunOptions } from "../../kit/exec.ts";
 import { createFaultIsolation } from "../../kit/fault-isolation.ts";
 import { folderBytes } from "../../kit/folder-bytes.ts";
@@ -246,6 +247,16 @@ class SandboxedProcesses implements ProcessRuntime {
 
   readStored: Runtime["readStored"] = ({ project_id, project_number }, place) =>
     readBelow({ ...place, folder: this.#options.storageDir(project_id, project_number) });
+
+  statStored: Runtime["statStored"] = ({ project_id, project_number }, path) =>
+    statBelow({ path, folder: this.#options.storageDir(project_id, project_number) });
+
+  async moveStored(project: StorageOwner, move: Move, signal: AbortSignal): Promise<Moved> {
+    if (!existsSync(this.#options.storageDir(project.project_id, project.project_number))) return "missing";
+    const { exitCode, stderr } = await runInStorage(this.#options, project, moving(move), { timeoutMs, signal });
+    signal.throwIfAborted();
+    return movedBy(exitCode, stderr, move);
+  }
 
   removeStored: Runtime["removeStored"] = (project, path, signal) => removeStored(this.#options, project, path, signal);
 

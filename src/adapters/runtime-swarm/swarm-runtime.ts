@@ -212,6 +212,8 @@ class Swarm implements SwarmRuntime {
 
   listStored: Runtime["listStored"] = (...what) => this.#local.listStored(...what);
   readStored: Runtime["readStored"] = (...what) => this.#local.readStored(...what);
+  statStored: Runtime["statStored"] = (project, path) => this.#local.statStored(project, path);
+  moveStored: Runtime["moveStored"] = (project, ...what) => this.#local.moveStored(project, ...what);
   removeStored: Runtime["removeStored"] = (project, path, signal) => this.#local.removeStored(project, path, signal);
 
   changedBytes: Runtime["changedBytes"] = (projectId) => this.#local.changedBytes(projectId);

@@ -2,6 +2,7 @@ import { pipeline } from "node:stream/promises";
 import type { Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
 import { bytesText } from "../../kit/bytes-text.ts";
+import { quoted } from "../../kit/quoted.ts";
 import { addCommand, addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
@@ -28,6 +29,7 @@ export function addDisk(program: Command, ctx: CliContext): void {
   });
   addFiles(disk, ctx);
   addGet(disk, ctx);
+  addRestore(disk, ctx);
   addRemove(disk, ctx);
   addLimits(disk, ctx);
 }
@@ -37,8 +39,8 @@ function addFiles(disk: Command, ctx: CliContext): void {
     row: "disk.files",
     usage: "files [folder]",
     summary: "List $STORAGE_DIR, or a folder below it",
-    examples: ["berth disk files", "berth disk files uploads -p demo"],
-    input: (_, { folder }) => ({ query: { path: folder } }),
+    examples: ["berth disk files", "berth disk files uploads -p demo", "berth disk files uploads --backup bak_06bq…"],
+    input: ({ backup }, { folder }) => ({ query: { path: folder, backup } }),
     items: ({ files }) => files,
     columns: {
       NAME: ({ name, kind }) => oneLine(kind === "folder" ? `${name}/` : name),
@@ -47,17 +49,24 @@ function addFiles(disk: Command, ctx: CliContext): void {
       MODIFIED: ({ modified_at }) => relativeTime(modified_at),
     },
     empty: "No files here.",
-  });
+  }).option("--backup <id>", ofBackup);
 }
+
+const ofBackup = "of this backup of the files, instead of the live ones";
 
 function addGet(disk: Command, ctx: CliContext): void {
   addCommand(disk, {
     usage: "get <path>",
     summary: "Write a file below $STORAGE_DIR to stdout, or with --output to a file",
-    examples: ["berth disk get notes.txt", "berth disk get uploads/photo.jpg --output photo.jpg"],
+    examples: [
+      "berth disk get notes.txt",
+      "berth disk get uploads/photo.jpg --output photo.jpg",
+      "berth disk get notes.txt --backup bak_06bq…",
+    ],
   })
     .option("-o, --output <file>", "the file to write; it must not exist")
-    .action(async (path: string, { output }: { output?: string }) => {
+    .option("--backup <id>", ofBackup)
+    .action(async (path: string, { output, backup }: { output?: string; backup?: string }) => {
       const { stdout } = ctx.environment;
       const slug = await currentProject(ctx);
       const client = await ctx.client();
@@ -65,7 +74,7 @@ function addGet(disk: Command, ctx: CliContext): void {
         for (let offset: number | null = 0; offset !== null;) {
           const part: Answer<"disk.read"> = await client.call("disk.read", {
             params: { slug },
-            query: { path, offset },
+            query: { path, offset, backup },
           });
           yield Buffer.from(part.base64, "base64");
           offset = part.next_offset;
@@ -74,6 +83,33 @@ function addGet(disk: Command, ctx: CliContext): void {
       if (output === undefined) await pipeline(parts, stdout, { end: false });
       else await saveFile(ctx, output, { replaces: false }, (target) => pipeline(parts, target));
     });
+}
+
+function addRestore(disk: Command, ctx: CliContext): void {
+  rowCommand(disk, ctx, {
+    row: "backups.restore_path",
+    usage: "restore <path>",
+    summary:
+      "Put a file or folder of a backup of the files back into $STORAGE_DIR. Where something is, only with --replace, and that is kept",
+    examples: [
+      "berth disk restore uploads/photo.jpg --backup bak_06bq…",
+      "berth disk restore uploads --backup bak_06bq… --replace",
+      "berth disk restore uploads --from restored_20260102_0a1b2c3d4e_replaced --replace",
+    ],
+    input: ({ backup, from, replace }, { path = "" }) => ({
+      body: { path, backup_id: backup, folder: from, replace: replace === true },
+    }),
+    progress: ({ words: { path = "", slug } }) => `Restoring ${oneLine(path)} of ${slug}`,
+    text: ({ path, kept }, paint) =>
+      `${paint.green("Restored:")} ${oneLine(path)}${kept === null ? "" : `; what was there is in ${oneLine(kept)}`}`,
+    note: ({ path, kept_folder }) =>
+      kept_folder === null
+        ? undefined
+        : `\`berth disk restore ${quoted(path)} --from ${kept_folder} --replace\` goes back; \`berth disk remove .restored/${kept_folder}\` deletes it.`,
+  })
+    .option("--backup <id>", "the backup of the files")
+    .option("--from <folder>", "instead of a backup, a folder below .restored")
+    .option("--replace", "put it in the place of what is there, which is kept below .restored");
 }
 
 function addRemove(disk: Command, ctx: CliContext): void {

@@ -112,6 +112,11 @@ const backupOf = ({ backup_at: at, detail }: Telling) => {
   if (at !== null) return `the backup of ${minuteOf(at)}`;
   return typeof detail["restore_to"] === "string" ? `the state of ${minuteOf(detail["restore_to"])}` : "a backup";
 };
+const restoredOf = (row: Telling) => {
+  const { path, folder } = row.detail;
+  if (typeof path !== "string") return backupOf(row);
+  return `${path} from ${typeof folder === "string" ? `.restored/${folder}` : backupOf(row)}`;
+};
 const minuteOf = (at: string) => `${at.slice(0, 16).replace("T", " ")} UTC`;
 const byMeans = ({ detail: { means } }: Telling) =>
   means === "passkey" || means === "fresh sign-in" ? ` by ${means}` : "";
@@ -137,10 +142,11 @@ const sentences: Readonly<Record<string, (row: Telling) => string>> = {
   "backup.requested": () => "Backup requested",
   "backup.completed": () => "Backup completed",
   "backup.failed": () => "Backup failed",
+  "backup.path_restore_requested": (row) => `Restore of ${restoredOf(row)} requested`,
   "backup.restore_requested": (row) => `Restore of ${backupOf(row)} requested`,
   "backup.verification_requested": (row) => `Verification of ${backupOf(row)} requested`,
-  "restore.completed": (row) => `Restore of ${backupOf(row)} completed`,
-  "restore.failed": (row) => `Restore of ${backupOf(row)} failed`,
+  "restore.completed": (row) => `Restore of ${restoredOf(row)} completed`,
+  "restore.failed": (row) => `Restore of ${restoredOf(row)} failed`,
   "verification.completed": (row) => `Verification of ${backupOf(row)} completed`,
   "drill.requested": () => "Drill requested",
   "drill.completed": () => "Drill completed",

@@ -107,6 +107,11 @@ const words: { readonly [N in AskedFor]: Words } = {
       `Restore the ${detail["restore_to"] === undefined ? "backup" : "database"} of ${minute(detail["taken_at"])} UTC beside the live data`,
     effect: () => "Berth creates a database or a folder beside the live one, which does not change.",
   },
+  "backups.restore_path": {
+    order: ({ detail }) =>
+      `Replace ${text(detail["path"])} in the storage folder by ${detail["taken_at"] === undefined ? `the one in .restored/${text(detail["folder"])}` : `that of the backup of ${minute(detail["taken_at"])} UTC`}`,
+    effect: () => "What is there now is moved to a folder below .restored, from where it can be put back.",
+  },
   "backups.set_archive": {
     order: ({ target }) => `Turn the database's history ${target}`,
     effect: ({ target }) =>

@@ -29,14 +29,14 @@ export {
   digestOf,
   forgetPiece,
   leftPiece,
-  listText,
   markPurgedPieces,
   markUnusedPieces,
-  readPieces,
   reusePiece,
   unusedPieces,
-  type Piece,
 } from "./pieces.ts";
+export { listText, readPieces, type ListedPiece } from "./read-pieces.ts";
+export { FileIndex } from "./file-index.ts";
+export { openSnapshot, SnapshotClosed, type Snapshot } from "./snapshots.ts";
 export {
   abandonCopy,
   advanceChain,
@@ -177,7 +177,7 @@ export async function findBackup(db: Db | Tx, caller: { readonly org_id: string 
 }
 
 /** Returns the project's own backup with this id, or the final backup of a purged project of the same organization; undefined for any other. */
-export async function restorableBackup(tx: Tx, key: ProjectKey, reach: Pick<Reach, "project_ids">, id: string) {
+export async function restorableBackup(tx: Db | Tx, key: ProjectKey, reach: Pick<Reach, "project_ids">, id: string) {
   const { org_id, project_id } = key;
   const backup = await selectBackup(tx, org_id, id);
   if (backup === undefined || backup.project_id === project_id) return backup;

@@ -5,7 +5,7 @@ import { instantOf } from "../../kit/instant.ts";
 import { pageOf } from "../../kit/page.ts";
 import { missingDatabase } from "../../kit/part-missing.ts";
 import { awaitOutcome, type AwaitedOutcome } from "../await-outcome.ts";
-import { Refused, type Context, type Handlers, type RefusalText } from "../context.ts";
+import { Refused, type Context, type Handlers } from "../context.ts";
 import { diskUseOf, requireRoomInDatabase } from "../disk/disk.ts";
 import { databaseOf, partMissing } from "../database/database.ts";
 import {
@@ -21,6 +21,7 @@ import { outsideText } from "./archive-rules.ts";
 import { archiveOf, restorableAt, showArchive } from "./archive.ts";
 import { drillOf, drillsOf } from "./drills.ts";
 import { requestBackup, requestDrill, requestOperation, restorableBackup } from "./backups.ts";
+import { ended, refuse, said } from "./ended.ts";
 import { hasRunning, operationOf } from "./operations.ts";
 import {
   keptBackups,
@@ -30,6 +31,7 @@ import {
   type BackupRow,
   type WholeBackupRow,
 } from "./queries.ts";
+import { noBackup, restorePath } from "./restore-path.ts";
 import { insertRestored, lockLiveName, markDropped, restoredDatabases, setLiveDatabase } from "./restored.ts";
 
 // Wait briefly for the first error: a backup that cannot start, for example on a full disk, fails before its first byte.
@@ -78,6 +80,8 @@ export const backups: Handlers<"backups"> = {
     ctx.note({ target: backup.id, resource: backup.id, detail: { taken_at: backup.created_at } });
     return { outcome: (signal) => restored(ctx, { id: asked.id, signal }, backup) };
   },
+
+  restore_path: restorePath,
 
   async verify(ctx, { params }) {
     const { org_id } = ctx.caller;
@@ -235,11 +239,6 @@ async function lockIdleDatabase(ctx: Context<"backups.promote"> | Context<"backu
   return live;
 }
 
-const noBackup = {
-  error: "The project has no backup with this id.",
-  hint: "`berth backups` lists the backups with their ids.",
-};
-
 async function chosen(ctx: Context<"backups.restore">, id: string | undefined) {
   const { org_id, id: projectId } = ctx.project;
   const backup =
@@ -348,30 +347,6 @@ async function verified(
     tables: row?.comparison ?? [],
     reason: row?.verification_problem ?? null,
   };
-}
-
-type Waiter = Pick<Context<"backups.get">, "platform" | "caller">;
-type Operation = NonNullable<Awaited<ReturnType<typeof operationOf>>>;
-
-/** Waits until the operation has ended, successfully or not, and returns it. */
-function ended(ctx: Waiter, awaited: AwaitedOutcome): Promise<Operation> {
-  return awaitOutcome(ctx.platform.wakeups, awaited, async () => {
-    const operation = await operationOf(ctx.platform.db, ctx.caller.org_id, awaited.id);
-    return operation?.status === "running" ? undefined : operation;
-  });
-}
-
-interface Refusing {
-  readonly fail: (code: "storage_full" | "unavailable", more: RefusalText) => never;
-}
-
-/** Refuses the request with a failure that any operation may have. */
-function refuse({ fail }: Refusing, operation: Operation): never {
-  return fail(operation.problem_code === "storage_full" ? "storage_full" : "unavailable", said(operation));
-}
-
-function said({ problem }: Operation): RefusalText {
-  return { error: problem ?? "The operation on the backup failed." };
 }
 
 function present(row: BackupRow): Result<"backups.list">["backups"][number] {

@@ -10,6 +10,10 @@ export interface NewOperation extends Columns<
 > {
   /** The moment to restore, instead of a backup. */
   readonly restore_to?: string | null;
+  /** What to put into the live files: the backup's, or the one in this folder below `.restored`. */
+  readonly path?: string | null;
+  readonly folder?: string | null;
+  readonly replaces?: boolean;
 }
 
 /** Inserts the operation; returns false when the project already has a running one. */
@@ -44,11 +48,11 @@ export async function operationOf(db: Db | Tx, orgId: string, id: string) {
 
 export interface TakenOperation
   extends
-    Omit<NewOperation, "backup_id" | "restore_to">,
-    Columns<"backup_operation", "fence" | "attempts" | "restore_to">,
+    Omit<NewOperation, "backup_id" | "restore_to" | "path" | "folder" | "replaces">,
+    Columns<"backup_operation", "fence" | "attempts" | "restore_to" | "path" | "folder" | "replaces">,
     Columns<"backup", "content" | "storage" | "storage_key" | "sha256" | "size_bytes"> {
   readonly row_counts: readonly TableCount[] | null;
-  /** Empty for a restore to a moment, which has no backup. */
+  /** Empty for a restore to a moment or of a path from a folder, which have no backup. */
   readonly backup_id: string;
 }
 
@@ -60,7 +64,7 @@ export function takeOperation(db: Db, owner: string, inProgress: InProgress): Pr
     set: sql`, attempts = q.attempts + 1, phase = 'waiting', bytes_done = 0, tables_done = 0, tables_total = null`,
     from: sql`left join backup b on b.id = q.backup_id`,
     returning: sql`t.id, t.org_id, t.project_id, coalesce(t.backup_id, '') as backup_id, t.kind, t.database_name,
-      t.restore_to, t.fence, t.attempts, coalesce(b.content, 'database') as content, b.storage, b.storage_key, b.sha256, b.size_bytes, b.row_counts`,
+      t.restore_to, t.path, t.folder, t.replaces, t.fence, t.attempts, coalesce(b.content, 'database') as content, b.storage, b.storage_key, b.sha256, b.size_bytes, b.row_counts`,
   });
 }
 
@@ -165,6 +169,8 @@ export interface Completion {
   /** Null for a backup of files, as is the version. */
   readonly row_counts: readonly TableCount[] | null;
   readonly engine_version: string | null;
+  /** The list of the pieces that hold the index of a backup of files. */
+  readonly file_index?: string | null;
 }
 
 export async function completeBackup(tx: Tx, operation: TakenOperation, made: Completion): Promise<void> {

@@ -1,13 +1,7 @@
 import { createHash } from "node:crypto";
-import { Readable } from "node:stream";
-import { buffer } from "node:stream/consumers";
-import { zstdDecompress } from "node:zlib";
-import { promisify } from "node:util";
 import { sql } from "kysely";
-import { ArchiveDamaged, type Storages } from "../../ports/storage.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import type { ProjectKey } from "../projects/projects.ts";
-import { openStored, type ArchiveFile } from "./backup-archive.ts";
 
 /** One line of a list: the SHA-256 of a piece, the storage that has it, and its key there. */
 export interface Piece {
@@ -15,48 +9,6 @@ export interface Piece {
   readonly storage: string;
   readonly storage_key: string;
 }
-
-/** Returns the tar archive of a backup of files, by its list. Fails with `ArchiveDamaged` when the list or a piece is missing or differs. */
-export function readPieces(list: Omit<ArchiveFile, "storage">, listStorage: string, storages: Storages): Readable {
-  return Readable.from(contentOf(list, listStorage, storages), { objectMode: false });
-}
-
-/** Returns the content of a backup's list: its pieces in their order, a line each. */
-export function listText(pieces: readonly Piece[]): string {
-  return pieces.map(({ sha256, storage, storage_key }) => `${sha256} ${storage} ${storage_key}\n`).join("");
-}
-
-const unpack = promisify(zstdDecompress);
-
-async function* contentOf(
-  { key, sha256, signal, onBytes }: Omit<ArchiveFile, "storage">,
-  listStorage: string,
-  storages: Storages,
-): AsyncGenerator<Buffer> {
-  const read = async (storage: string, file: string) => {
-    const store = storages.named[storage];
-    if (store === undefined)
-      throw new ArchiveDamaged(`A part is in the storage "${storage}", which is not configured.`);
-    return buffer(await openStored({ storage: store, key: file, signal }));
-  };
-  const text = await read(listStorage, key);
-  if (digestOf(text) !== sha256)
-    throw new ArchiveDamaged("The backup's list is damaged: its checksum differs from the stored one.");
-  let bytes = 0;
-  for (const line of text.toString().split("\n").slice(0, -1)) {
-    const [digest, storage = "", file = ""] = line.split(" ");
-    const packed = await read(storage, file);
-    const piece = await unpack(packed, { maxOutputLength: mostBytes }).catch(() => undefined);
-    if (piece === undefined || digestOf(piece) !== digest)
-      throw new ArchiveDamaged("A part of the backup is damaged: its checksum differs from the stored one.");
-    onBytes((bytes += piece.length));
-    yield piece;
-  }
-}
-
-const mostBytes = 4 * 1024 * 1024;
-
-export const digestOf = (content: Uint8Array | string) => createHash("sha256").update(content).digest("hex");
 
 /** Uses a stored piece for one more backup; undefined when it is not stored or about to be deleted. */
 export async function reusePiece(
@@ -164,3 +116,5 @@ export async function forgetPiece(db: Db, { org_id, project_id }: ProjectKey, { 
     .where(({ and }) => and({ org_id, project_id, sha256, storage_key, unused: true }))
     .execute();
 }
+
+export const digestOf = (content: Uint8Array | string) => createHash("sha256").update(content).digest("hex");

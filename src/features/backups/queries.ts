@@ -69,11 +69,11 @@ export async function completedBackups(db: Db, { org_id, project_id }: ProjectKe
 
 export type CompletedBackup = Awaited<ReturnType<typeof completedBackups>>[number];
 
-/** Returns where a completed backup's file is stored, and its checksum. */
+/** Returns where a completed backup's file is stored, its checksum, and the pieces of its index if it has one. */
 export async function storedBackup(db: Db, orgId: string, id: string) {
   return db
     .selectFrom("backup")
-    .select(["content", "storage", "storage_key", "sha256"])
+    .select(["id", "org_id", "content", "storage", "storage_key", "sha256", "file_index"])
     .where(({ and }) => and({ org_id: orgId, id, status: "completed" }))
     .where("expired_at", "is", null)
     .executeTakeFirst();

@@ -2,6 +2,14 @@ import { limits } from "../../contract/limits.ts";
 import type { Result } from "../../contract/routes.ts";
 import { missingStorage } from "../../kit/part-missing.ts";
 import { recordEvent } from "../activity/activity.ts";
+import {
+  ArchiveDamaged,
+  openSnapshot,
+  restorableBackup,
+  SnapshotClosed,
+  storedBackup,
+  type Snapshot,
+} from "../backups/backups.ts";
 import type { Context, Handlers } from "../context.ts";
 import { diskUseOf } from "./disk.ts";
 import { saveStorageSize, selectBackupsBytes, setOwnLimits, storageOf } from "./queries.ts";
@@ -9,20 +17,28 @@ import { saveStorageSize, selectBackupsBytes, setOwnLimits, storageOf } from "./
 export const disk: Handlers<"disk"> = {
   get: (ctx) => present(ctx),
 
-  async files(ctx, { query: { path = "", cursor = 0, limit } }) {
+  async files(ctx, { query: { path = "", cursor = 0, limit, backup } }) {
     const place = { path, offset: cursor, count: limit + 1 };
-    const found = await ctx.platform.ports.runtime.listStored(ownerOf(ctx.project), place);
-    if (found === undefined) return path === "" ? emptyStorage(ctx) : ctx.fail("not_found", noSuch("folder", path));
+    const found =
+      backup === undefined
+        ? await ctx.platform.ports.runtime.listStored(ownerOf(ctx.project), place)
+        : await inSnapshot(ctx, backup, (snapshot) => snapshot.list(place));
+    if (found === undefined && path === "" && backup === undefined) return emptyStorage(ctx);
+    if (found === undefined) return ctx.fail("not_found", noSuch("folder", path, backup));
     const next_cursor = found.length > limit ? `${cursor + limit}` : null;
     return { files: found.slice(0, limit), next_cursor };
   },
 
-  async read(ctx, { query: { path, offset } }) {
+  async read(ctx, { query: { path, offset, backup } }) {
     const count = limits.stored_file_bytes;
-    const found = await ctx.platform.ports.runtime.readStored(ownerOf(ctx.project), { path, offset, count });
+    const place = { path, offset, count };
+    const found =
+      backup === undefined
+        ? await ctx.platform.ports.runtime.readStored(ownerOf(ctx.project), place)
+        : await inSnapshot(ctx, backup, (snapshot) => snapshot.read(place));
     if (found === undefined) {
-      await emptyStorage(ctx);
-      return ctx.fail("not_found", noSuch("file", path));
+      if (backup === undefined) await emptyStorage(ctx);
+      return ctx.fail("not_found", noSuch("file", path, backup));
     }
     return { base64: found.toString("base64"), next_offset: found.length < count ? null : offset + count };
   },
@@ -63,13 +79,33 @@ const ownerOf = ({ key, number }: Context<"disk.files">["project"]) => ({
   project_number: number,
 });
 
-const noSuch = (kind: string, path: string) => ({
-  error: `There is no ${kind} ${path} in the storage folder.`,
+const noSuch = (kind: string, path: string, backup: string | undefined) => ({
+  error: `There is no ${kind} ${path} in the ${backup === undefined ? "storage folder" : "backup"}.`,
   hint: "Links are not followed.",
 });
 
+type Looking = Context<"disk.files"> | Context<"disk.read">;
+
+/** Looks into a backup of the project's files, or of a purged project's of the same organization. */
+async function inSnapshot<T>(ctx: Looking, id: string, look: (snapshot: Snapshot) => Promise<T>): Promise<T> {
+  const { tx, caller, project, platform, signal } = ctx;
+  const found = await restorableBackup(tx, project.key, caller, id);
+  if (found === undefined) return ctx.fail("not_found", { error: "The project has no backup with this id." });
+  const backup = await storedBackup(tx, caller.org_id, id);
+  if (backup?.content !== "files")
+    return ctx.fail("conflict", { error: "Only a completed backup of the files in $STORAGE_DIR can be looked into." });
+  try {
+    return await look(await openSnapshot(platform.ports.storages, backup, signal));
+  } catch (error) {
+    if (error instanceof SnapshotClosed)
+      return ctx.fail(error.isBusy ? "unavailable" : "conflict", { error: error.message });
+    if (error instanceof ArchiveDamaged) return ctx.fail("backup_damaged", { error: error.message });
+    throw error;
+  }
+}
+
 /** Throws when the folder should be there: it may lie on a disk that is away. */
-async function emptyStorage(ctx: Context<"disk.files"> | Context<"disk.read">): Promise<Result<"disk.files">> {
+async function emptyStorage(ctx: Looking): Promise<Result<"disk.files">> {
   const { tx, project, platform } = ctx;
   const { has_stored_files } = await storageOf(tx, project.id);
   if (has_stored_files && !(await platform.ports.runtime.hasStorage(ownerOf(project))))

@@ -11,6 +11,7 @@ import {
   recordVerdict,
   setProgress,
   setStorageKey,
+  SnapshotClosed,
   unpackArchive,
   type Problem,
   type Progress,
@@ -28,6 +29,7 @@ import type { Platform } from "../platform.ts";
 import { momentJob } from "../archives/moment-job.ts";
 import { archiveOf, requireRoom, type BackupProgress, type End, type Job, type Work } from "./backup-job.ts";
 import { filesJob } from "./files-job.ts";
+import { pathJob } from "./path-job.ts";
 
 interface DatabaseWork extends Work {
   readonly spec: DatabaseSpec;
@@ -53,7 +55,8 @@ export async function performBackupWork(
 }
 
 function jobOf(work: Work): Promise<Job> {
-  const { content, restore_to } = work.operation;
+  const { content, restore_to, path } = work.operation;
+  if (path !== null) return pathJob(work, path);
   if (restore_to !== null) return momentJob(work, restore_to);
   return content === "files" ? filesJob(work) : databaseJob(work);
 }
@@ -216,7 +219,7 @@ async function cleanUp({ platform, operation, lease, spec }: DatabaseWork): Prom
 }
 
 async function end({ platform, operation, lease }: Work, { atEnd }: Job, { problem, write }: End): Promise<void> {
-  const { org_id, project_id, backup_id, kind, restore_to } = operation;
+  const { org_id, project_id, backup_id, kind, restore_to, path, folder } = operation;
   await platform.db.transaction().execute(async (tx) => {
     if (!(await endOperation(tx, lease, problem))) throw new Error("the lease of the operation was lost");
     if (problem !== null) await failBackup(tx, operation, problem);
@@ -227,8 +230,13 @@ async function end({ platform, operation, lease }: Work, { atEnd }: Job, { probl
     const noun = restore_to === null ? { ...drilled, verify: "verification" }[kind] : drilled[kind];
     await recordEvent(tx, {
       ...{ org_id, project_id, action: `${noun}.${verb}` },
-      target: restore_to === null ? backup_id : kind === "verify" ? operation.id : operation.database_name,
-      detail: { ...(problem === null ? {} : { code: problem.code }), ...(restore_to === null ? {} : { restore_to }) },
+      target: restore_to === null ? backup_id || folder : kind === "verify" ? operation.id : operation.database_name,
+      detail: {
+        ...(problem === null ? {} : { code: problem.code }),
+        ...(restore_to === null ? {} : { restore_to }),
+        ...(path === null ? {} : { path }),
+        ...(folder === null ? {} : { folder }),
+      },
     });
     await platform.wakeups.send(tx, "outcomes", operation.id);
   });
@@ -237,6 +245,8 @@ async function end({ platform, operation, lease }: Work, { atEnd }: Job, { probl
 /** Returns the problem in words for the project's owner; undefined for a platform fault. */
 function problemOf(error: unknown): Problem | undefined {
   if (error instanceof ArchiveDamaged) return { code: "backup_damaged", summary: error.message };
+  if (error instanceof SnapshotClosed)
+    return { code: error.isBusy ? "unavailable" : "refused", summary: error.message };
   if (error instanceof FilesRefused) return { code: "refused", summary: `The files in $STORAGE_DIR: ${error.message}` };
   if (error instanceof StorageFull) return { code: "storage_full", summary: "The platform's backup storage is full." };
   if (!(error instanceof DatabaseWorkFailed)) return undefined;

@@ -7,6 +7,7 @@ import {
   completeBackup,
   completePiece,
   digestOf,
+  FileIndex,
   leftPiece,
   listText,
   markUnusedPieces,
@@ -14,7 +15,7 @@ import {
   recordVerdict,
   reusePiece,
   setStorageKey,
-  type Piece,
+  type ListedPiece,
 } from "../../features/backups/backups.ts";
 import { diskUseOf } from "../../features/disk/disk.ts";
 import { contentPieces } from "../../kit/content-pieces.ts";
@@ -30,20 +31,24 @@ interface FilesWork extends Work {
 /** Backs up, restores and verifies the files of `$STORAGE_DIR`. */
 export async function filesJob(given: Work): Promise<Job> {
   const { platform, operation } = given;
-  const { org_id, project_id } = operation;
-  const { number: project_number } = await platform.db
-    .selectFrom("project")
-    .select("number")
-    .where(({ and }) => and({ org_id, id: project_id }))
-    .executeTakeFirstOrThrow();
   const { limits } = await diskUseOf(platform.db, operation, platform.settings.disk);
-  const work = { ...given, owner: { project_id, project_number } };
+  const work = { ...given, owner: await ownerOf(given) };
   const jobs = { backup: backUp, restore, verify };
   return {
     perform: () => jobs[operation.kind](work),
     cleanUp: () => cleanUp(work),
     ...(operation.kind === "backup" ? { atEnd: (tx) => markUnusedPieces(tx, operation, limits.backups_bytes) } : {}),
   };
+}
+
+/** Returns whose storage folder an operation is about. */
+export async function ownerOf({ platform, operation: { org_id, project_id } }: Work): Promise<FilesWork["owner"]> {
+  const { number: project_number } = await platform.db
+    .selectFrom("project")
+    .select("number")
+    .where(({ and }) => and({ org_id, id: project_id }))
+    .executeTakeFirstOrThrow();
+  return { project_id, project_number };
 }
 
 async function backUp(work: FilesWork): Promise<End> {
@@ -58,30 +63,43 @@ async function backUp(work: FilesWork): Promise<End> {
   await progress.enter("storing");
   const archive = await platform.ports.runtime.readStorage(owner, signal);
   if (archive === null) throw new FilesRefused("the project has no such folder before its first deploy");
-  const pieces: Piece[] = [];
+  const index = new FileIndex();
+  const pieces: ListedPiece[] = [];
   let size_bytes = 0;
   for await (const content of contentPieces(archive as AsyncIterable<Buffer>)) {
     signal.throwIfAborted();
     pieces.push(await stored(work, storage, content));
+    index.push(content);
     progress.tell({ bytes_done: (size_bytes += content.length) });
   }
+  const file_index = await storedIndex(work, storage, index);
   const list = listText(pieces);
   await storage.put(key, Readable.from([Buffer.from(list)]), signal);
-  const made = { size_bytes, sha256: digestOf(list), row_counts: null, engine_version: null };
+  const made = { size_bytes, sha256: digestOf(list), row_counts: null, engine_version: null, file_index };
   return { problem: null, write: (tx) => completeBackup(tx, operation, made) };
 }
 
 const folderOf = ({ operation: { org_id, project_id } }: Work) => `${org_id}/${project_id}/files`;
 const pack = promisify(zstdCompress);
 
+/** Stores the index like the files' own pieces, and returns its list; null when it is too large. */
+async function storedIndex(work: FilesWork, storage: Storage, index: FileIndex): Promise<string | null> {
+  const parts = index.end();
+  if (parts === null) return null;
+  const pieces: ListedPiece[] = [];
+  for (const content of parts) pieces.push(await stored(work, storage, content));
+  return listText(pieces);
+}
+
 /** Stores a piece unless an earlier backup of the project has stored it. */
-async function stored(work: FilesWork, storage: Storage, content: Buffer): Promise<Piece> {
+async function stored(work: FilesWork, storage: Storage, content: Buffer): Promise<ListedPiece> {
   const { platform, operation, lease, signal } = work;
   const { db, ports } = platform;
   const { backup_id } = operation;
   const sha256 = digestOf(content);
   const known = await reusePiece(db, operation, sha256, backup_id);
-  if (known !== undefined) return known;
+  const length = content.length;
+  if (known !== undefined) return { ...known, length };
   const packed = await pack(content);
   const left = await leftPiece(db, operation, sha256);
   // Without the lease, the piece may be the next worker's.
@@ -92,7 +110,7 @@ async function stored(work: FilesWork, storage: Storage, content: Buffer): Promi
   await addPiece(db, operation, piece, backup_id);
   await storage.put(storage_key, Readable.from([packed]), signal);
   await completePiece(db, operation, piece, packed.length);
-  return piece;
+  return { ...piece, length };
 }
 
 function archive(work: FilesWork): Readable {

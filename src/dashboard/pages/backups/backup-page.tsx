@@ -1,10 +1,10 @@
-import { getRouteApi, useNavigate } from "@tanstack/react-router";
+import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
 import { bytes, count, duration, visible } from "../../data/format.ts";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
-import { Button } from "../../ui/button.tsx";
+import { Button, buttonLook } from "../../ui/button.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { State } from "../../ui/status.tsx";
@@ -39,6 +39,16 @@ function One({ backup }: { readonly backup: Backup }) {
       title={backup.content === "files" ? "Backup of the files" : "Backup"}
       actions={
         <>
+          {backup.content === "files" && isWhole === undefined && (
+            <Link
+              to="/projects/$slug/storage"
+              params={{ slug }}
+              search={{ backup: backup.id }}
+              className={buttonLook("plain")}
+            >
+              Look inside
+            </Link>
+          )}
           <Button
             busy={verify.isPending}
             row="backups.verify"

@@ -131,6 +131,23 @@ function columnsFor(slug: string): readonly Column<Backup>[] {
         verification === null ? <span className="text-faint">not yet</span> : <State of={verification.status} />,
     },
     { head: "Size", end: true, wide: true, cell: ({ size_bytes: size }) => bytes(size) },
+    {
+      head: "",
+      end: true,
+      wide: true,
+      cell: ({ id, content, status }) =>
+        content === "files" &&
+        status === "completed" && (
+          <Link
+            to="/projects/$slug/storage"
+            params={{ slug }}
+            search={{ backup: id }}
+            className="target text-sm whitespace-nowrap text-accent hover:underline"
+          >
+            Look inside
+          </Link>
+        ),
+    },
   ];
 }
 

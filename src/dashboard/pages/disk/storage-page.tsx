@@ -1,5 +1,5 @@
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { Download, Folder, HardDrive } from "lucide-react";
+import { ArchiveRestore, Download, Folder, HardDrive } from "lucide-react";
 import { useState } from "react";
 import type { Answer, Client } from "../../../contract/client.ts";
 import { call, useClient } from "../../data/api.ts";
@@ -13,11 +13,8 @@ import { Problem } from "../../ui/problem.tsx";
 import { timeColumn, type Column } from "../../ui/table.tsx";
 import { Mono } from "../../ui/text.tsx";
 import { Empty } from "../../ui/view.tsx";
-
-export interface StorageSearch {
-  /** A folder below the storage folder. */
-  readonly path?: string;
-}
+import { RestorePath, type Source } from "./restore-path.tsx";
+import { SnapshotChoice } from "./snapshot-choice.tsx";
 
 type Stored = Answer<"disk.files">["files"][number];
 
@@ -26,28 +23,43 @@ const route = getRouteApi("/projects/$slug/storage");
 /** The page of a project's storage folder: one of its folders, with files to download. */
 export function StoragePage() {
   const { slug } = route.useParams();
-  const { path } = route.useSearch();
-  const files = usePages("disk.files", { params: { slug }, query: { path } });
+  const { path, backup } = route.useSearch();
+  const [restoring, setRestoring] = useState<{ readonly path: string; readonly source: Source }>();
+  const files = usePages("disk.files", { params: { slug }, query: { path, backup } });
   return (
-    <Page title="Storage" lead="The files in $STORAGE_DIR, which every replica and deployment of this project shares.">
-      <Crumbs slug={slug} path={path} />
+    <Page
+      title="Storage"
+      lead="The files in $STORAGE_DIR, which every replica and deployment of this project shares."
+      actions={<SnapshotChoice slug={slug} {...(path === undefined ? {} : { path })} {...ofBackup(backup)} />}
+    >
+      <Crumbs slug={slug} path={path} backup={backup} />
       <List
         of={files}
         caption={`Files of ${path ?? "$STORAGE_DIR"}`}
         rows={({ pages }) => pages.flatMap((page) => page.files)}
-        columns={columnsFor(slug, path)}
+        columns={columnsFor({ slug, folder: path, backup, onRestore: setRestoring })}
         keyOf={({ name }) => name}
         empty={
           <Empty icon={<HardDrive size={24} />} title="No files here">
+            {backup === undefined ? null : "The folder was empty then. "}
             What the application writes below $STORAGE_DIR stays when it restarts or is deployed, and shows up here.
           </Empty>
         }
       />
+      {restoring !== undefined && <RestorePath slug={slug} {...restoring} onClose={() => setRestoring(undefined)} />}
     </Page>
   );
 }
 
-function Crumbs({ slug, path = "" }: { readonly slug: string; readonly path: string | undefined }) {
+const ofBackup = (backup: string | undefined) => (backup === undefined ? {} : { backup });
+
+interface Shown {
+  readonly slug: string;
+  readonly path: string | undefined;
+  readonly backup: string | undefined;
+}
+
+function Crumbs({ slug, path = "", backup }: Shown) {
   const parts = path.split("/").filter((part) => part !== "");
   return (
     <nav aria-label="Folder" className="flex min-w-0 flex-wrap items-center gap-1 text-sm">
@@ -57,7 +69,7 @@ function Crumbs({ slug, path = "" }: { readonly slug: string; readonly path: str
           <Link
             to="/projects/$slug/storage"
             params={{ slug }}
-            search={index === 0 ? {} : { path: parts.slice(0, index).join("/") }}
+            search={{ ...(index === 0 ? {} : { path: parts.slice(0, index).join("/") }), ...ofBackup(backup) }}
             className="text-accent min-w-0 truncate hover:underline"
           >
             <Mono>{part}</Mono>
@@ -68,7 +80,12 @@ function Crumbs({ slug, path = "" }: { readonly slug: string; readonly path: str
   );
 }
 
-function columnsFor(slug: string, folder: string | undefined): readonly Column<Stored>[] {
+interface Columns extends Omit<Shown, "path"> {
+  readonly folder: string | undefined;
+  readonly onRestore: (what: { readonly path: string; readonly source: Source }) => void;
+}
+
+function columnsFor({ slug, folder, backup, onRestore }: Columns): readonly Column<Stored>[] {
   const pathOf = (name: string) => (folder === undefined ? name : `${folder}/${name}`);
   return [
     {
@@ -79,7 +96,7 @@ function columnsFor(slug: string, folder: string | undefined): readonly Column<S
           <Link
             to="/projects/$slug/storage"
             params={{ slug }}
-            search={{ path: pathOf(name) }}
+            search={{ path: pathOf(name), ...ofBackup(backup) }}
             className="target flex min-w-0 items-center gap-2 hover:text-accent"
           >
             <Folder aria-hidden size={15} className="shrink-0 text-accent" />
@@ -98,18 +115,38 @@ function columnsFor(slug: string, folder: string | undefined): readonly Column<S
     {
       head: "",
       end: true,
-      cell: ({ name, kind }) => kind === "file" && <Save slug={slug} path={pathOf(name)} name={name} />,
+      cell: ({ name, kind }) => {
+        const from = sourceOf(pathOf(name), backup);
+        return (
+          <span className="inline-flex">
+            {from !== undefined && (
+              <IconButton label={`Restore ${name}`} row="backups.restore_path" onClick={() => onRestore(from)}>
+                <ArchiveRestore size={14} />
+              </IconButton>
+            )}
+            {kind === "file" && <Save slug={slug} path={pathOf(name)} name={name} backup={backup} />}
+          </span>
+        );
+      },
     },
   ];
 }
 
-function Save({ slug, path, name }: { readonly slug: string; readonly path: string; readonly name: string }) {
+/** Returns from where a shown path can be put into the live files: from the backup, or from a folder below `.restored`. */
+function sourceOf(path: string, backup: string | undefined) {
+  if (backup !== undefined) return { path, source: { backup_id: backup } };
+  const [first, folder, ...rest] = path.split("/");
+  if (first !== ".restored" || folder === undefined || rest.length === 0) return undefined;
+  return { path: rest.join("/"), source: { folder } };
+}
+
+function Save({ slug, path, name, backup }: Shown & { readonly path: string; readonly name: string }) {
   const client = useClient();
   const [state, setState] = useState<"busy" | Error>();
   const save = async () => {
     setState("busy");
     try {
-      saveFile(name, await receive(client, slug, path));
+      saveFile(name, await receive(client, { slug, path, backup }));
       setState(undefined);
     } catch (error) {
       setState(error as Error);
@@ -130,10 +167,11 @@ function Save({ slug, path, name }: { readonly slug: string; readonly path: stri
   );
 }
 
-async function receive(client: Client, slug: string, path: string): Promise<Blob> {
+async function receive(client: Client, { slug, path, backup }: Shown & { readonly path: string }): Promise<Blob> {
   const parts: Uint8Array<ArrayBuffer>[] = [];
   for (let offset: number | null = 0; offset !== null;) {
-    const part: Answer<"disk.read"> = await call(client, "disk.read", { params: { slug }, query: { path, offset } });
+    const query = { path, offset, backup };
+    const part: Answer<"disk.read"> = await call(client, "disk.read", { params: { slug }, query });
     parts.push(Uint8Array.from(atob(part.base64), (each) => each.charCodeAt(0)));
     offset = part.next_offset;
   }

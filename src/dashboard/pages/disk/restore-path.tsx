@@ -1,0 +1,90 @@
+import { Link } from "@tanstack/react-router";
+import { useAction } from "../../data/api.ts";
+import { useWhyNot } from "../../data/me.ts";
+import { FormDialog } from "../../ui/action-dialog.tsx";
+import { Button } from "../../ui/button.tsx";
+import { Dialog } from "../../ui/dialog.tsx";
+import { Checkbox } from "../../ui/field.tsx";
+import { Mono } from "../../ui/text.tsx";
+
+/** Where a path is put back from: a backup, or a folder below `.restored`. */
+export type Source = { readonly backup_id: string } | { readonly folder: string };
+
+interface RestorePathProps {
+  readonly slug: string;
+  readonly path: string;
+  readonly source: Source;
+  readonly onClose: () => void;
+}
+
+/** A dialog that puts a file or folder into the live files, and says afterwards where what it replaced is. */
+export function RestorePath({ slug, path, source, onClose }: RestorePathProps) {
+  const action = useAction("backups.restore_path");
+  const why = useWhyNot("backups.restore_path");
+  if (action.data !== undefined)
+    return (
+      <Dialog title="Restored" onClose={onClose}>
+        <div className="flex flex-col gap-4 text-sm">
+          <p role="status" className="wrap-anywhere text-muted">
+            <Mono>{path}</Mono> is in $STORAGE_DIR.{" "}
+            {action.data.kept_folder === null ? (
+              "There was nothing to replace."
+            ) : (
+              <Kept slug={slug} folder={action.data.kept_folder} onFollow={onClose} />
+            )}
+          </p>
+          <div className="flex justify-end">
+            <Button look="primary" onClick={onClose}>
+              Close
+            </Button>
+          </div>
+        </div>
+      </Dialog>
+    );
+  return (
+    <FormDialog
+      title="Restore to $STORAGE_DIR"
+      submit="Restore"
+      why={why}
+      busy={action.isPending}
+      error={action.error}
+      onSubmit={(form) =>
+        action.mutate({ params: { slug }, body: { path, ...source, replace: form.get("replace") === "on" } })
+      }
+      onClose={onClose}
+    >
+      <p className="text-sm wrap-anywhere text-muted">
+        <Mono>{path}</Mono> and everything in it is put into the live files. If something is there, nothing happens
+        unless you allow that it is replaced.
+      </p>
+      <Checkbox
+        name="replace"
+        label="Replace what is there. It is kept below .restored, from where it can be put back."
+      />
+    </FormDialog>
+  );
+}
+
+interface KeptProps {
+  readonly slug: string;
+  readonly folder: string;
+  readonly onFollow: () => void;
+}
+
+function Kept({ slug, folder, onFollow }: KeptProps) {
+  return (
+    <>
+      What was there is in{" "}
+      <Link
+        to="/projects/$slug/storage"
+        params={{ slug }}
+        search={{ path: `.restored/${folder}` }}
+        className="text-accent hover:underline"
+        onClick={onFollow}
+      >
+        <Mono>{`.restored/${folder}`}</Mono>
+      </Link>
+      , from where it can be put back.
+    </>
+  );
+}
