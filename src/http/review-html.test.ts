@@ -18,7 +18,7 @@ const shown = (more: Partial<ShownReview> = {}) =>
 test("what would change is told, and nothing of it is markup", () => {
   const html = shown();
   assert.match(html, /deployment 3, <code>aaaaaaaa<\/code>.*<code>bbbbbbbb<\/code> \(1 new commit\)/s);
-  const moved = shown({ difference: { counts: { added: 2, removed: 3 }, files: [] } });
+  const moved = shown({ difference: { place: "prj_1", counts: { added: 2, removed: 3 }, files: [] } });
   assert.match(moved, / \(2 new commits, without 3 that serve now\)/);
   assert.match(html, /<pre>&lt;b&gt;\.js<\/pre>/);
   assert.match(html, /href="\/projects\/shop\/compare\?from=3&amp;to=9"/);

@@ -1,5 +1,5 @@
 import type { Answer } from "../../contract/client.ts";
-import { limits as standard } from "../../contract/limits.ts";
+import { limits as apiLimits } from "../../contract/limits.ts";
 import type { ComparedCommits, ComparisonLimits, Repositories } from "../../ports/repositories.ts";
 
 /** Compares two commits of a repository line by line, within the limits of an answer. */
@@ -17,9 +17,9 @@ export async function compareIn(
 }
 
 const mostCompared = {
-  commits: standard.compared_commits,
-  files: standard.compared_files,
-  fileBytes: standard.compared_file_bytes,
-  bytes: standard.compared_bytes,
-  timeoutMs: standard.compare_seconds * 1000,
+  commits: apiLimits.compared_commits,
+  files: apiLimits.compared_files,
+  fileBytes: apiLimits.compared_file_bytes,
+  bytes: apiLimits.compared_bytes,
+  timeoutMs: apiLimits.compare_seconds * 1000,
 };
