@@ -21,3 +21,16 @@ test("a release says where its application expects the persistent folder, and ha
     await close();
   }
 });
+
+test("the log of a build begins with what was found and the versions of its tools, without those of a static site's server", async () => {
+  const { builder, close } = await makeTestBuilder();
+  try {
+    const node = await attempt(builder, { "package.json": '{"scripts":{"start":"node s.js"}}', "s.js": "" });
+    assert.equal(node.lines[0], "-----> Node.js app detected");
+    assert.match(node.lines[1] ?? "", /^ {7}Node\.js \d+\.\d+\.\d+/);
+    const { lines } = await attempt(builder, { "index.html": "x" });
+    assert.ok(!lines.some((line) => /Node\.js \d/.test(line)), lines.join("\n"));
+  } finally {
+    await close();
+  }
+});

@@ -137,9 +137,21 @@ test("a summary names builds by number and backups by time, never by id, and doe
       .insertInto("activity")
       .values({ ...owner, id: newId("evt"), action, target, actor_token_id: null, actor_name: "berth", detail: "{}" })
       .execute();
+  const detail = { number: 3, trigger: "push", commit: "a".repeat(40) };
+  for (const more of [{}, { reason: "it exited" }])
+    await db
+      .insertInto("activity")
+      .values({
+        ...{ ...owner, id: newId("evt"), action: "deployment.failed", target: "dep", actor_token_id: null },
+        ...{ actor_name: "berth", detail: JSON.stringify({ ...detail, ...more }) },
+      })
+      .execute();
   const { entries } = await read(`/v1/projects/${project.slug}/timeline`);
   for (const [action, target, summary] of targets)
     assert.equal(entries.find((entry) => entry.action === action && entry.target === target)?.summary, summary);
+  const failed = entries.filter(({ action }) => action === "deployment.failed").map(({ summary }) => summary);
+  const named = "Deployment 3 (push, aaaaaaaa) failed";
+  assert.deepEqual(failed.toSorted(), [named, `${named}: it exited`]);
 });
 
 test("pages follow each other without a gap or a repetition, also among entries of one moment", async () => {

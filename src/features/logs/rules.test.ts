@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { instantOf } from "../../kit/instant.ts";
-import { createPartCounts, firstWithin, lineFilter, newestWithin } from "./rules.ts";
+import { createPartCounts, firstWithin, isCursorOf, lineFilter, newestWithin } from "./rules.ts";
 
 test("the newest lines of a page are as many as asked for, at most 2 MiB as JSON, and one at least", () => {
   assert.deepEqual(newestWithin(["a", "b", "c"], 2), ["b", "c"]);
@@ -93,4 +93,18 @@ test("lines are counted in the part of their time; what lies outside is left out
       { at: "2026-01-01T00:02:00.000Z", lines: 0, errors: 0, warnings: 0 },
     ],
   });
+});
+
+test("a cursor belongs to the log that gave it", () => {
+  const ofBuild = ["bld_06a:0", "bld_06a:12"];
+  const ofRuntime = ["0:0", "12:345"];
+  const ofNone = ["", "x", "1:2x", "x1:2", "1:", "bld_06a:", "bld_06a:1x", "dep_06a:1"];
+  for (const [source, own] of [
+    ["build", ofBuild],
+    ["runtime", ofRuntime],
+  ] as const)
+    assert.deepEqual(
+      [...ofBuild, ...ofRuntime, ...ofNone].filter((text) => isCursorOf(source, text)),
+      own,
+    );
 });
