@@ -33,6 +33,17 @@ export function FilterBox({ label }: { readonly label: string }) {
   );
 }
 
+const mostWithoutFilter = 8;
+
+/** Whether a list has a filter box. Once shown it stays: cleared, it must not vanish under the hands of who types. */
+export function useHasFilter(rows: number): boolean {
+  const text = useFilter();
+  const [has, setHas] = useState(false);
+  const needs = rows > mostWithoutFilter || text !== "";
+  if (needs && !has) setHas(true);
+  return has || needs;
+}
+
 export function useFilter(): string {
   const { q = "" }: FilterSearch = useSearch({ strict: false });
   return `${q}`;

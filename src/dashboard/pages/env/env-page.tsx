@@ -6,7 +6,7 @@ import { compareNames } from "../../data/format.ts";
 import { useSlug } from "../../data/project.ts";
 import { ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Button, RemoveButton } from "../../ui/button.tsx";
-import { FilterBox, useFilter } from "../../ui/filter-box.tsx";
+import { FilterBox, useFilter, useHasFilter } from "../../ui/filter-box.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { Table, type Column } from "../../ui/table.tsx";
 import { Ago, Mono } from "../../ui/text.tsx";
@@ -80,6 +80,7 @@ function Lists({
   const text = useFilter();
   const deployments = useCall("deployments.list", { params: { slug } });
   const own = variables.filter(({ system }) => !system).toSorted((one, other) => compareNames(one.key, other.key));
+  const hasFilter = useHasFilter(own.length);
   const shown = own.filter(({ key }) => key.toLowerCase().includes(text.toLowerCase()));
   const system = variables.filter((variable) => variable.system);
   return (
@@ -94,7 +95,7 @@ function Lists({
         </Empty>
       ) : (
         <>
-          {(own.length > 8 || text !== "") && <FilterBox label="Filter variables" />}
+          {hasFilter && <FilterBox label="Filter variables" />}
           <Table
             caption="Variables"
             rows={shown}

@@ -8,7 +8,7 @@ import { loadPart } from "../../data/load-part.ts";
 import { standOf, troublesOf, type OverviewProject } from "../../frame/stand.ts";
 import { Button } from "../../ui/button.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
-import { FilterBox, useFilter } from "../../ui/filter-box.tsx";
+import { FilterBox, useFilter, useHasFilter } from "../../ui/filter-box.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
 import { Table, coversItem, type Column } from "../../ui/table.tsx";
@@ -43,6 +43,7 @@ export function OverviewPage() {
 function Projects({ data, onCreate }: { readonly data: Answer<"overview.get">; readonly onCreate: () => void }) {
   const text = useFilter();
   const { totals, projects } = data;
+  const hasFilter = useHasFilter(projects.length);
   if (projects.length === 0)
     return (
       <Suspense>
@@ -63,7 +64,7 @@ function Projects({ data, onCreate }: { readonly data: Answer<"overview.get">; r
             <span className="text-bad"> · {plural(totals.errors_last_hour, "error")}</span>
           )}
         </p>
-        {(projects.length > 8 || text !== "") && (
+        {hasFilter && (
           <div className="w-56 max-sm:w-full">
             <FilterBox label="Filter projects" />
           </div>
