@@ -67,6 +67,16 @@ for (const [generation, connect] of [
       await client.close();
     });
 
+    it("sends a list of a query as a repeated parameter", async () => {
+      const client = await connect((await limited({ scopes: ["logs:read"] })).text);
+      const read = (field: readonly string[]) =>
+        call(client, "api_call", { route: "logs.list", params: { slug: "demo" }, query: { field } });
+      assert.match((await read(["a=1", "b=2"])).text, /For what comes after these lines/);
+      assert.match((await read(["a=1", "b"])).text, /field\.1: use a name and a value/);
+      assert.match((await read(Array.from({ length: 6 }, (_, at) => `a=${at}`))).text, /at most 5 fields at once/);
+      await client.close();
+    });
+
     it("stays within the token's projects, and asks a person in approval mode", async () => {
       const client = await connect((await limited({ approval_mode: true })).text);
       const other = await call(client, "projects", { action: "get", slug: "other" });

@@ -7,7 +7,7 @@ test("berth logs --counts shows a row for each part of the range, with the filte
   const queries: unknown[] = [];
   await using platform = await startScriptedPlatform({
     "logs.counts": ({ query }) => {
-      queries.push(Object.fromEntries(query));
+      queries.push({ ...Object.fromEntries(query), field: query.getAll("field") });
       return {
         ...{ from: "2026-01-31T09:00:00.000Z", until: "2026-01-31T09:02:00.000Z", part_seconds: 60 },
         ...{ lines: 45, errors: 2, warnings: 1 },
@@ -20,9 +20,18 @@ test("berth logs --counts shows a row for each part of the range, with the filte
   });
   await using user = await cliUser({ url: platform.url, token: goodToken });
   const counts = (...more: string[]) => user.berth(["logs", "-p", "demo", "--counts", ...more]);
-  const { stdout, exitCode } = await counts("--since", "2h", "--field", "status=500", "--process", "worker");
+  const { stdout, exitCode } = await counts(
+    "--since",
+    "2h",
+    "--field",
+    "status=500",
+    "--field",
+    "a=b",
+    "--process",
+    "worker",
+  );
   assert.equal(exitCode, 0);
-  assert.deepEqual(queries, [{ since: "2h", field: "status=500", process: "worker" }]);
+  assert.deepEqual(queries, [{ since: "2h", field: ["status=500", "a=b"], process: "worker" }]);
   assert.match(stdout, /09:00:00Z +40 +2 +0 +█{40}\n.*09:01:00Z +5 +0 +1 +█{5}$/m);
   const both = await user.berth(["logs", "-p", "demo", "-f", "--until", "2026-01-31T09:00:00Z"]);
   assert.match(both.stderr, /--follow and --until cannot be combined/);

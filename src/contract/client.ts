@@ -82,7 +82,8 @@ export interface AnyInput {
   readonly signal?: AbortSignal | undefined;
 }
 
-type QueryValue = string | number | boolean;
+/** A list is sent as a repeated parameter. */
+type QueryValue = string | number | boolean | readonly string[];
 type Argument<I> = object extends I ? [input?: I] : [input: I];
 type Keys<N extends RouteName, Part extends "params" | "query"> = keyof RouteNamed<N>[Part]["shape"] & string;
 type ParamsInput<N extends RouteName> = [Keys<N, "params">] extends [never]
@@ -246,7 +247,8 @@ function pathOf(row: Row, params: Readonly<Record<string, string>>): string {
 
 function queryOf(query: Readonly<Record<string, QueryValue | undefined>>): string {
   const given = new URLSearchParams();
-  for (const [key, value] of Object.entries(query)) if (value !== undefined) given.set(key, String(value));
+  for (const [key, value] of Object.entries(query))
+    if (value !== undefined) for (const each of [value].flat()) given.append(key, String(each));
   const text = given.toString();
   return text === "" ? "" : `?${text}`;
 }

@@ -60,6 +60,7 @@ export const limits = {
   registries: 50,
   log_lines: 5000,
   log_parts: 240,
+  log_fields: 5,
   streams_per_token: 20,
   streams_per_organization: 200,
   large_reads_per_token: 16,

@@ -32,7 +32,8 @@ function collect(object: object, prefix: string, into: LogField[]): void {
 const isFilledObject = (value: unknown): value is object =>
   typeof value === "object" && value !== null && !Array.isArray(value) && Object.keys(value).length > 0;
 
-/** Returns whether a line is a JSON object with this field, written as `name=value`. */
-export function hasField(text: string, field: string): boolean {
-  return fieldsOf(text)?.some(({ name, value }) => `${name}=${value}` === field) ?? false;
+/** Returns whether a line is a JSON object with all of these fields, each written as `name=value`. */
+export function hasFields(text: string, wanted: readonly string[]): boolean {
+  const found = fieldsOf(text)?.map(({ name, value }) => `${name}=${value}`);
+  return found !== undefined && wanted.every((field) => found.includes(field));
 }

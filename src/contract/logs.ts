@@ -24,12 +24,21 @@ const filters = {
   until: instant.optional(),
   level: z.enum(logLevels).optional(),
   grep: z.string().min(1).max(200).optional(),
-  /** A field of lines that are JSON objects, by its whole value: `req.method=GET`. */
+  /** Fields of lines that are JSON objects, each by its whole value: `req.method=GET`. Repeated, a line has all of them. */
   field: z
-    .string()
-    .max(500)
-    .regex(/^[^=]+=/, "use a name and a value, such as status=500")
-    .optional(),
+    .preprocess(
+      (given) => (typeof given === "string" ? [given] : given),
+      z
+        .array(
+          z
+            .string()
+            .max(500)
+            .regex(/^[^=]+=/, "use a name and a value, such as status=500"),
+        )
+        .max(limits.log_fields, `give at most ${limits.log_fields} fields at once`),
+    )
+    .optional()
+    .describe("A field of JSON lines and its whole value; repeated, the lines have all of these fields."),
 };
 
 const counted = { lines: z.number().int(), errors: z.number().int(), warnings: z.number().int() };

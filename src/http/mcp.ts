@@ -1,4 +1,5 @@
 import type { ServerResponse } from "node:http";
+import { parse as parseQuery } from "node:querystring";
 import { Readable } from "node:stream";
 import type { ReadableStream as NodeStream } from "node:stream/web";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
@@ -196,7 +197,7 @@ async function answer(options: McpRoute, row: Row, sent: Sent): Promise<Response
   try {
     const done = await runPipeline(options, row, {
       params: sent.params,
-      query: Object.fromEntries(sent.url.searchParams),
+      query: { ...parseQuery(sent.url.search.slice(1)) },
       body: typeof body === "string" ? (JSON.parse(body) as unknown) : undefined,
       token: bearerOf({ headers: { authorization: headers.get("authorization") ?? undefined } }),
       lastEventId: headers.get("last-event-id") ?? undefined,

@@ -84,11 +84,20 @@ function inputOf(row: Row, { given: spelled, placed }: Given): AnyInput {
   const { dry_run, idempotency_key } = args;
   return {
     params: textsOf(part("params")),
-    query: { ...textsOf(part("query")), ...(!changes(row) || dry_run !== true ? {} : { dry_run: true }) },
+    query: { ...queryOf(part("query")), ...(!changes(row) || dry_run !== true ? {} : { dry_run: true }) },
     ...(row.body === null ? {} : { body: part("body") }),
     ...(typeof idempotency_key === "string" ? { idempotencyKey: idempotency_key } : {}),
   };
 }
+
+/** A list of texts stays one: the client repeats its parameter. */
+function queryOf(fields: Arguments): NonNullable<AnyInput["query"]> {
+  const lists = Object.entries(fields).filter((entry): entry is [string, string[]] => isListOfTexts(entry[1]));
+  const rest = Object.entries(fields).filter(([, value]) => !isListOfTexts(value));
+  return { ...textsOf(Object.fromEntries(rest)), ...Object.fromEntries(lists) };
+}
+
+const isListOfTexts = (value: unknown) => Array.isArray(value) && value.every((each) => typeof each === "string");
 
 function textsOf(fields: Arguments): Record<string, string> {
   return Object.fromEntries(

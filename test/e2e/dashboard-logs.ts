@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { eventually } from "../support/eventually.ts";
 import { looksRight, screens } from "./dashboard-page.ts";
-import { at, choose, page, platform, press, skip } from "./dashboard-stage.ts";
+import { at, choose, faults, page, platform, press, skip } from "./dashboard-stage.ts";
 import { clientOf, untilServing, upload } from "./dashboard-upload.ts";
 
 // A log of JSON lines: of the project `ledger`, which prints lines on request.
@@ -114,10 +114,24 @@ test("a field filters the log, as part of the address, and can be copied", { ski
   await rowOf(printed - 3).waitFor();
   assert.equal(await rowOf(printed - 1).count(), 0);
   await page.getByText(`${Math.floor(printed / 3)} lines`).waitFor();
+  await rowOf(printed).click();
+  await fieldsOf(printed).getByRole("button", { name: "Only lines with level=error" }).click();
+  await page.waitForURL(/[?&]field=.*order\.paid.*level/);
+  await rowOf(printed - 3).waitFor({ state: "detached" });
+  await rowOf(printed).waitFor();
+  await page.getByText(`${printed / 30} lines`).waitFor();
   await looksRight(page);
+  await press(/^Show lines without level=error too/);
+  await rowOf(printed - 3).waitFor();
   await press(/^Show lines without order\.paid=true too/);
   await rowOf(printed - 1).waitFor();
   await page.goBack();
+  const many = [1, 2, 3, 4, 5, 6].map((number) => `a=${number}`);
+  await faults.during([/^400 .*\/logs$/, /^400 .*\/logs\/counts$/], async (haveCome) => {
+    await page.goto(at(`/projects/ledger/logs?field=${encodeURIComponent(JSON.stringify(many))}`));
+    await page.getByText("give at most 5 fields at once").waitFor();
+    await haveCome();
+  });
   await page.goto(at("/projects/ledger/logs?field=order.id%3Dnone"));
   await page.getByText("No line has this field with this value.").waitFor();
   await press("Show lines without it too");

@@ -22,7 +22,7 @@ export function addLogs(program: Command, ctx: CliContext): void {
     "berth logs -f",
     "berth logs -f --process worker",
     "berth logs --since 1h --level error",
-    "berth logs --field status=500",
+    "berth logs --field status=500 --field req.method=POST",
     "berth logs --counts --since 24h",
     'berth logs --since 2026-01-31T09:00:00Z --until "2026-01-31 10:30" --process worker',
     "berth logs -p demo --source build -n 1000",
@@ -34,7 +34,11 @@ export function addLogs(program: Command, ctx: CliContext): void {
     .option("--until <time>", "the lines before a time")
     .option("--grep <text>", "the lines that contain this text, in upper or lower case")
     .addOption(new Option("--level <level>", "the lines that name this level or a worse one").choices(logLevels))
-    .option("--field <name=value>", "the JSON lines with this field, such as status=500 or req.method=GET")
+    .option(
+      "--field <name=value>",
+      "the JSON lines with this field, such as status=500; repeated, with all of them",
+      (field: string, before: readonly string[] = []) => [...before, field],
+    )
     .option(
       "--counts",
       "how many lines, errors and warnings there are over time, instead of the lines; default: the last hour",
@@ -132,7 +136,7 @@ interface LogOptions {
   until?: string;
   grep?: string;
   level?: LogLevel;
-  field?: string;
+  field?: readonly string[];
   counts?: boolean;
   process?: string;
   replica?: string;
@@ -151,7 +155,7 @@ interface Followed {
     readonly until: string | undefined;
     readonly grep: string | undefined;
     readonly level: LogLevel | undefined;
-    readonly field: string | undefined;
+    readonly field: readonly string[] | undefined;
   };
 }
 

@@ -19,8 +19,8 @@ interface LogQuery {
   readonly until: string | undefined;
   /** Only lines of this level or a worse one. */
   readonly level: LogLevel | undefined;
-  /** Only JSON lines with this field, written as `name=value`. */
-  readonly field: string | undefined;
+  /** Only JSON lines with all of these fields, written as `name=value`. */
+  readonly field: readonly string[] | undefined;
   readonly limit: number;
 }
 

@@ -46,9 +46,16 @@ test("a line is found by a text in upper or lower case, never by a pattern", () 
 
 test("filters for a text, a level and a field are combined", () => {
   const line = `{"level":"error","status":500}`;
-  for (const filters of [{ field: "status=500" }, { level: "warn", field: "status=500", grep: "ERROR" }] as const)
+  for (const filters of [
+    { field: ["status=500"] },
+    { level: "warn", field: ["status=500", "level=error"], grep: "ERROR" },
+  ] as const)
     assert.ok(lineFilter(filters)(line), JSON.stringify(filters));
-  for (const filters of [{ field: "status=50" }, { field: "status=500", grep: "x" }])
+  for (const filters of [
+    { field: ["status=50"] },
+    { field: ["status=500", "a=b"] },
+    { field: ["status=500"], grep: "x" },
+  ])
     assert.ok(!lineFilter(filters)(line), JSON.stringify(filters));
 });
 

@@ -1,4 +1,4 @@
-import { hasField } from "../../contract/log-fields.ts";
+import { hasFields } from "../../contract/log-fields.ts";
 import { isAtLeast, levelOf, type LogLevel } from "../../contract/log-level.ts";
 
 export interface BuildCursor {
@@ -43,16 +43,16 @@ export function firstWithin(lines: readonly string[], limit: number): readonly s
 export interface LineFilters {
   readonly grep?: string | undefined;
   readonly level?: LogLevel | undefined;
-  readonly field?: string | undefined;
+  readonly field?: readonly string[] | undefined;
 }
 
-/** Returns a filter for lines that contain a text, ignoring case, name a level or a worse one, and have a field; without any it accepts every line. */
+/** Returns a filter for lines that contain a text, ignoring case, name a level or a worse one, and have all fields; without any it accepts every line. */
 export function lineFilter({ grep, level, field }: LineFilters): (line: string) => boolean {
   const text = grep?.toLowerCase();
   return (line) =>
     (text === undefined || line.toLowerCase().includes(text)) &&
     (level === undefined || isAtLeast(levelOf(line), level)) &&
-    (field === undefined || hasField(line, field));
+    (field === undefined || hasFields(line, field));
 }
 
 const daySeconds = 86_400;

@@ -12,7 +12,7 @@ interface HistogramProps {
     readonly process: string | undefined;
     readonly replica: number | undefined;
     readonly level: "error" | "warn" | "info" | "debug" | undefined;
-    readonly field: string | undefined;
+    readonly field: readonly string[] | undefined;
   };
   readonly range: { readonly since: string | undefined; readonly until: string | undefined };
   /** The time of the first line that is shown; undefined without lines. */

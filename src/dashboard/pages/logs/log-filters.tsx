@@ -15,8 +15,8 @@ export interface Origin {
 export interface LogFilters extends TimeRange, Origin {
   readonly source?: "build";
   readonly level?: LogLevel;
-  /** A field of JSON lines, written as `name=value`. */
-  readonly field?: string;
+  /** A field of JSON lines, written as `name=value`, or several. */
+  readonly field?: string | readonly string[];
 }
 
 interface LogFilterControlsProps {
@@ -64,16 +64,19 @@ export function LogFilterControls({ slug, filters, onFilters }: LogFilterControl
         <option value="debug">All with a level</option>
       </Select>
       {isRuntime && <TimeRangeControl range={range} onRange={(next) => onFilters({ ...kept, ...origin, ...next })} />}
-      {field !== undefined && (
-        <span className="flex min-w-0 items-center rounded-md border border-accent/50 bg-bg pl-2.5 font-mono text-xs">
-          <span className="max-w-64 truncate" title={visible(field)}>
-            {visible(field)}
+      {fieldsIn(filters).map((each) => (
+        <span
+          key={each}
+          className="flex min-w-0 items-center rounded-md border border-accent/50 bg-bg pl-2.5 font-mono text-xs"
+        >
+          <span className="max-w-64 truncate" title={visible(each)}>
+            {visible(each)}
           </span>
-          <IconButton label={`Show lines without ${field} too`} onClick={() => onFilters(withoutField(filters))}>
+          <IconButton label={`Show lines without ${each} too`} onClick={() => onFilters(withoutField(filters, each))}>
             <X size={14} />
           </IconButton>
         </span>
-      )}
+      ))}
     </>
   );
 }
@@ -83,9 +86,24 @@ export function withLevel(filters: LogFilters, level: LogLevel | ""): LogFilters
   return level === "" ? others : { ...others, level };
 }
 
-export function withoutField(filters: LogFilters): LogFilters {
+/** The chosen fields. The router reads a bare number or word of JSON in an address as such. */
+export function fieldsIn({ field }: LogFilters): readonly string[] {
+  return field === undefined ? [] : [field].flat().map((each) => `${each}`);
+}
+
+export function withField(filters: LogFilters, field: string): LogFilters {
+  return withFields(filters, [...fieldsIn(filters).filter((each) => each !== field), field]);
+}
+
+/** Leaves one field out, or all of them. */
+export function withoutField(filters: LogFilters, field?: string): LogFilters {
+  return withFields(filters, field === undefined ? [] : fieldsIn(filters).filter((each) => each !== field));
+}
+
+function withFields(filters: LogFilters, fields: readonly string[]): LogFilters {
   const { field: _, ...others } = filters;
-  return others;
+  const [first] = fields;
+  return first === undefined ? others : { ...others, field: fields.length === 1 ? first : fields };
 }
 
 interface OriginSelectProps {

@@ -10,7 +10,7 @@ import { Page } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { HowToDeploy } from "../projects/how-to-deploy.tsx";
 import { Histogram } from "./histogram.tsx";
-import { LogFilterControls, withLevel, withoutField, type LogFilters } from "./log-filters.tsx";
+import { LogFilterControls, fieldsIn, withField, withLevel, withoutField, type LogFilters } from "./log-filters.tsx";
 
 const route = getRouteApi("/projects/$slug/logs");
 const none = { process: undefined, replica: undefined, since: undefined, until: undefined };
@@ -24,9 +24,9 @@ export function LogsPage() {
   const slug = useSlug();
   const { data: project } = useProject();
   const { q = "", ...filters } = route.useSearch();
-  const { source = "runtime", process, replica, since, until, level, field: named } = filters;
-  // The router reads a bare number or word of JSON in an address as such.
-  const field = named === undefined ? undefined : `${named}`;
+  const { source = "runtime", process, replica, since, until, level } = filters;
+  const fields = fieldsIn(filters);
+  const field = fields.length === 0 ? undefined : fields;
   const navigate = route.useNavigate();
   const isRuntime = source === "runtime";
   // For a range, as many lines as one response may hold.
@@ -40,10 +40,10 @@ export function LogsPage() {
     <Page wide title="Logs">
       {log.error !== null && <Problem error={log.error} />}
       <LogView
-        of={`${slug} ${source} ${process} ${replica} ${since} ${until} ${level} ${field}`}
+        of={`${slug} ${source} ${process} ${replica} ${since} ${until} ${level} ${fields.join(" ")}`}
         searched={`${q}`}
         onSearch={(text) => show(text, filters, true)}
-        onField={(next) => show(q, { ...filters, field: next }, false)}
+        onField={(next) => show(q, withField(filters, next), false)}
         lines={log.lines}
         first={log.first}
         older={
@@ -72,7 +72,7 @@ export function LogsPage() {
             />
           )
         }
-        height="calc(100dvh - 13rem)"
+        height="calc(100dvh - 6rem - var(--header))"
         empty={
           log.loaded && project !== undefined ? (
             <EmptyLog project={project} filters={filters} onFilters={set} />
@@ -93,13 +93,18 @@ interface EmptyLogProps {
 
 /** Says why a log has no lines, and what to do next. */
 function EmptyLog({ project, filters, onFilters }: EmptyLogProps) {
-  const { source, process, replica, since, until, level, field, ...none } = filters;
+  const { source, process, replica, since, until, level, field: _, ...none } = filters;
   const isRange = since !== undefined || until !== undefined;
   const isOfOne = process !== undefined || replica !== undefined;
-  if (field !== undefined)
+  const { length: fields } = fieldsIn(filters);
+  if (fields > 0)
     return (
-      <Reason text="No line has this field with this value.">
-        <Button onClick={() => onFilters(withoutField(filters))}>Show lines without it too</Button>
+      <Reason
+        text={fields === 1 ? "No line has this field with this value." : "No line has all of these fields at once."}
+      >
+        <Button onClick={() => onFilters(withoutField(filters))}>
+          Show lines without {fields === 1 ? "it" : "them"} too
+        </Button>
       </Reason>
     );
   if (level !== undefined)
