@@ -37,7 +37,7 @@ export function addLogs(program: Command, ctx: CliContext): void {
     .option(
       "--field <name=value>",
       "the JSON lines with this field, such as status=500; repeated, with all of them",
-      (field: string, before: readonly string[] = []) => [...before, field],
+      (field: string, before: readonly string[] | undefined) => [...(before ?? []), field],
     )
     .option(
       "--counts",

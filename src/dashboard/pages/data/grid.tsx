@@ -25,6 +25,7 @@ export function Grid({ slug, page, search, onSearch, onCell, onDelete }: GridPro
     const isDown = search.sort === name && search.dir === undefined;
     onSearch({ ...(search.q === undefined ? {} : { q: search.q }), sort: name, ...(isDown ? { dir: "desc" } : {}) });
   };
+  const key = page.columns.find((column) => column.primary_key)?.name;
   const mayChange = useWhyNot("data.update") === undefined;
   const [edited, setEdited] = useState<CellPlace>();
   const opener = useRef<HTMLElement>(null);
@@ -44,47 +45,14 @@ export function Grid({ slug, page, search, onSearch, onCell, onDelete }: GridPro
   return (
     // No `overflow: hidden` at the round corners: the browser would mask all rows for every frame of scrolling.
     <div className="rounded-md border border-line bg-linear-to-b from-panel from-50% to-bg to-50% py-[3px]">
-      <div tabIndex={-1} className="max-h-[calc(100dvh-17rem)] min-h-48 overflow-auto bg-bg" onKeyDown={moveInRows}>
+      <div
+        tabIndex={-1}
+        className="max-h-[calc(100dvh-10rem-var(--header))] max-sm:max-h-[calc(100dvh-17rem)] min-h-48 overflow-auto bg-bg"
+        onKeyDown={moveInRows}
+      >
         <table className="min-w-full border-separate border-spacing-0 text-sm">
           <caption className="sr-only">Rows of {visible(page.name)}</caption>
-          <thead className="sticky top-0 z-[1]">
-            <tr>
-              <th scope="col" className="w-12 border-r border-b border-line bg-panel">
-                <span className="sr-only">Row</span>
-              </th>
-              {page.columns.map((column) => (
-                <th
-                  key={column.name}
-                  scope="col"
-                  aria-sort={
-                    search.sort === column.name ? (search.dir === "desc" ? "descending" : "ascending") : "none"
-                  }
-                  className="border-r border-b border-line bg-panel p-0 text-left font-medium last:border-r-0"
-                >
-                  <button
-                    type="button"
-                    onClick={() => sortBy(column.name)}
-                    className={`flex w-full flex-col px-3 py-1.5 leading-4 hover:bg-hover focus-visible:outline-offset-[-2px] ${isNumber.test(column.type) ? "items-end" : "items-start"}`}
-                  >
-                    <span className="flex items-center gap-1 whitespace-nowrap">
-                      {column.primary_key && <KeyRound aria-label="Primary key" size={11} className="text-accent" />}
-                      {visible(column.name)}
-                      {search.sort === column.name &&
-                        (search.dir === "desc" ? (
-                          <ArrowDown aria-hidden size={12} />
-                        ) : (
-                          <ArrowUp aria-hidden size={12} />
-                        ))}
-                    </span>
-                    <span className="text-xs font-normal whitespace-nowrap text-faint">
-                      {visible(column.type)}
-                      {column.nullable ? "" : " · not null"}
-                    </span>
-                  </button>
-                </th>
-              ))}
-            </tr>
-          </thead>
+          <Head page={page} search={search} stuck={key} onSort={sortBy} />
           <tbody>
             {page.rows.map((raw, index) => {
               const row = raw as Row;
@@ -97,7 +65,7 @@ export function Grid({ slug, page, search, onSearch, onCell, onDelete }: GridPro
                   {page.columns.map(({ name, type }, place) => (
                     <td
                       key={name}
-                      className="relative h-9 max-w-96 border-r border-b border-line p-0 group-hover:bg-panel last:border-r-0"
+                      className={`relative h-9 max-w-96 border-r border-b border-line p-0 group-hover:bg-panel last:border-r-0 max-sm:h-11 ${name === key ? `bg-bg ${stays}` : ""}`}
                     >
                       <button
                         type="button"
@@ -113,9 +81,11 @@ export function Grid({ slug, page, search, onSearch, onCell, onDelete }: GridPro
                         <div
                           role="group"
                           aria-label={`Change ${visible(name)}`}
-                          className="absolute top-0 left-0 z-10 w-80 max-w-[80vw] rounded-md border border-accent bg-raised p-3 whitespace-normal shadow-float"
+                          className="absolute top-0 left-0 z-10 w-80 overflow-hidden rounded-md border border-accent bg-raised whitespace-normal shadow-float max-sm:fixed max-sm:inset-x-2 max-sm:top-auto max-sm:bottom-2 max-sm:w-auto"
                         >
-                          <CellEditor slug={slug} cell={edited} onClose={leave} />
+                          <div className="p-5">
+                            <CellEditor slug={slug} cell={edited} onClose={leave} />
+                          </div>
                         </div>
                       )}
                     </td>
@@ -135,7 +105,53 @@ export function Grid({ slug, page, search, onSearch, onCell, onDelete }: GridPro
   );
 }
 
+interface HeadProps extends Pick<GridProps, "page" | "search"> {
+  /** The column that stays in sight on a phone. */
+  readonly stuck: string | undefined;
+  readonly onSort: (column: string) => void;
+}
+
+function Head({ page, search, stuck, onSort }: HeadProps) {
+  return (
+    <thead className="sticky top-0 z-[2]">
+      <tr>
+        <th scope="col" className="w-12 border-r border-b border-line bg-panel">
+          <span className="sr-only">Row</span>
+        </th>
+        {page.columns.map((column) => (
+          <th
+            key={column.name}
+            scope="col"
+            aria-sort={search.sort === column.name ? (search.dir === "desc" ? "descending" : "ascending") : "none"}
+            className={`border-r border-b border-line bg-panel p-0 text-left font-medium last:border-r-0 ${column.name === stuck ? stays : ""}`}
+          >
+            <button
+              type="button"
+              onClick={() => onSort(column.name)}
+              className={`flex w-full flex-col px-3 py-1.5 leading-4 hover:bg-hover focus-visible:outline-offset-[-2px] ${isNumber.test(column.type) ? "items-end" : "items-start"}`}
+            >
+              <span className="flex items-center gap-1 whitespace-nowrap">
+                {column.primary_key && <KeyRound aria-label="Primary key" size={11} className="text-accent" />}
+                {visible(column.name)}
+                {search.sort === column.name &&
+                  (search.dir === "desc" ? <ArrowDown aria-hidden size={12} /> : <ArrowUp aria-hidden size={12} />)}
+              </span>
+              <span className="text-xs font-normal whitespace-nowrap text-faint">
+                {visible(column.type)}
+                {!column.nullable && <span className="max-sm:hidden"> · not null</span>}
+              </span>
+            </button>
+          </th>
+        ))}
+      </tr>
+    </thead>
+  );
+}
+
 type Column = TablePageRows["columns"][number];
+
+// On a phone the key stays at the left, so that the reader knows whose values scroll by. Its editor is above the keys below it.
+const stays = "max-sm:sticky max-sm:left-0 max-sm:z-[1] max-sm:max-w-36 max-sm:has-[[role=group]]:z-10";
 
 /** Objects and long or many-lined texts open in a dialog, where they are read first. */
 function fitsInPlace(value: unknown): boolean {
@@ -153,12 +169,12 @@ interface RowHeadProps {
 function RowHead({ number, onDelete }: RowHeadProps) {
   const hides = "group-hover:opacity-0 peer-focus-visible:opacity-0 pointer-coarse:opacity-0";
   return (
-    <td className="relative h-9 w-12 min-w-12 border-r border-b border-line p-0 text-center group-hover:bg-panel">
+    <td className="relative h-9 w-12 min-w-12 max-sm:h-11 border-r border-b border-line p-0 text-center group-hover:bg-panel">
       {onDelete !== undefined && (
         <RemoveButton
           row="data.delete"
           label={`Delete row ${number}`}
-          className="peer absolute inset-0 m-auto opacity-0 group-hover:opacity-100 focus-visible:opacity-100 max-sm:h-9 pointer-coarse:opacity-100"
+          className="peer absolute inset-0 m-auto opacity-0 group-hover:opacity-100 focus-visible:opacity-100 pointer-coarse:opacity-100"
           onClick={onDelete}
         />
       )}
