@@ -71,6 +71,11 @@ test("the URL keeps the filter of a list", { skip }, async () => {
     await box.fill("e");
     await page.waitForURL(/\?other=kept&q=e$/);
     await page.getByRole("row", { name: row }).first().waitFor();
+    // The box stays when it is cleared, even above a list that is too short for one.
+    await box.fill("");
+    await page.waitForURL(/\?other=kept$/);
+    await page.keyboard.type("e");
+    await page.waitForURL(/\?other=kept&q=e$/);
   }
 });
 
@@ -260,6 +265,33 @@ test("on a phone the text of a log has the whole width, below its time", { skip 
   await page.getByRole("log").locator("time").first().waitFor();
   const places = (await page.evaluate(textPlaces)) as { readonly left: number; readonly isBelow: boolean }[];
   assert.ok(places.length > 0 && places.every(({ left, isBelow }) => left < 40 && isBelow), JSON.stringify(places));
+  await page.setViewportSize(screens.usual);
+});
+
+test("on a phone a project has one row above its pages, and a sheet with all of them", { skip }, async () => {
+  await page.setViewportSize(screens.phone);
+  await page.goto(at("/projects/demo/logs"));
+  const row = page.getByRole("banner");
+  await row.getByRole("link", { name: "demo" }).waitFor();
+  await row.getByRole("status").getByText(/\w/).waitFor();
+  await heading("Logs").waitFor();
+  const { y = 0 } = (await heading("Logs").boundingBox()) ?? {};
+  assert.ok(y < 100, `the page begins at ${y} px`);
+  await row.getByRole("button", { name: "Pages of the project, now Observe" }).click();
+  const sheet = page.getByRole("dialog", { name: "demo" });
+  await sheet.getByRole("link", { name: "Logs" }).and(page.locator("[aria-current=page]")).waitFor();
+  await looksRight(page);
+  await page.setViewportSize(screens.phone);
+  await sheet.getByRole("link", { name: "Variables" }).click();
+  await heading("Variables").waitFor();
+  await sheet.waitFor({ state: "detached" });
+  await page.goBack();
+  await heading("Logs").waitFor();
+  await row.getByRole("button", { name: /now Observe$/ }).click();
+  await sheet.getByRole("button", { name: "Actions" }).click();
+  await page.getByRole("dialog").getByRole("combobox").waitFor();
+  await page.keyboard.press("Escape");
+  await sheet.waitFor({ state: "detached" });
   await page.setViewportSize(screens.usual);
 });
 

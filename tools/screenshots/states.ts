@@ -45,6 +45,7 @@ export const states: Readonly<Record<string, State>> = {
   },
   "switch-project": async ({ page, open }) => {
     await open("/projects/shop/metrics");
+    await openPages(page);
     await page.getByRole("button", { name: "Switch project" }).click();
   },
   "metrics-hover": async ({ page, open }) => {
@@ -69,6 +70,10 @@ export const states: Readonly<Record<string, State>> = {
     await open("/");
     const menu = page.getByRole("button", { name: "Open the navigation" });
     if (await menu.isVisible()) await menu.click();
+  },
+  "project-pages": async ({ page, open }) => {
+    await open("/projects/shop/logs");
+    await openPages(page);
   },
   "not-found": ({ visit }) => visit("/projects/no-such-project"),
   loading: async ({ page, visit }) => {
@@ -119,6 +124,12 @@ export const states: Readonly<Record<string, State>> = {
     await page.locator("[aria-invalid]").waitFor();
   },
 };
+
+/** Opens a phone's sheet of a project's pages. */
+async function openPages(page: Page): Promise<void> {
+  const pages = page.getByRole("button", { name: /^Pages of the project/ });
+  if (await pages.isVisible()) await pages.click();
+}
 
 async function pathOfDeployment(client: Client, status: string): Promise<string> {
   const { deployments } = await client.call("deployments.list", { params: shop });

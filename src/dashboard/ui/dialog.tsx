@@ -8,14 +8,15 @@ export interface DialogProps {
   readonly title: string;
   readonly onClose: () => void;
   readonly children: ReactNode;
-  /** A sheet is at the right edge and as high as the page. */
-  readonly shape?: "dialog" | "sheet" | "wide";
+  /** A sheet is at the right edge and as high as the page; `bottom` is at the lower edge. */
+  readonly shape?: keyof typeof shapes;
 }
 
 const shapes = {
   dialog: "m-auto w-[min(32rem,calc(100vw-2rem))] max-h-[calc(100dvh-4rem)] rounded-lg border",
   wide: "m-auto w-[min(52rem,calc(100vw-2rem))] max-h-[calc(100dvh-4rem)] rounded-lg border",
   sheet: "my-0 mr-0 ml-auto h-dvh max-h-dvh w-[min(30rem,100vw)] border-l",
+  bottom: "mx-0 mt-auto mb-0 w-full max-w-full max-h-[calc(100dvh-3rem)] rounded-t-lg border-t",
 };
 
 /** The browser's own dialog: it traps focus, closes on Escape, makes the page behind it inert and then returns the focus. */

@@ -92,10 +92,10 @@ export function useHeld<T>(
   return { rows: all.slice(held), held };
 }
 
-/** Says how many newer entries wait above, and goes there. Below the header, which is higher in a project. */
+/** Says how many newer entries wait above, and goes there. Below the header, which a project has on a wide screen, too. */
 export function Newer({ count }: { readonly count: number }) {
   const isInProject = useParams({ strict: false }).slug !== undefined;
-  const place = isInProject ? "top-44 md:top-28" : "top-16 md:top-4";
+  const place = isInProject ? "top-16 md:top-28" : "top-16 md:top-4";
   return (
     <div role="status" className={count === 0 ? "sr-only" : `sticky ${place} z-[1] flex justify-center`}>
       {count > 0 && (

@@ -84,7 +84,7 @@ function Build({ build }: { readonly build: Build }) {
         startsAt={failure !== null && log.complete ? failingLine(lines) : undefined}
         label={`Log of build ${build.number}`}
         fileName={`${slug}-build-${build.number}.log`}
-        height="clamp(20rem, calc(100dvh - 21rem), 60rem)"
+        height="clamp(20rem, calc(100dvh - 14rem - var(--header)), 60rem)"
         empty={log.complete ? "This build printed nothing." : "Waiting for the first line …"}
       />
       {build.deployment !== null && !running.includes(status) && <Rehearsal number={build.deployment.number} />}

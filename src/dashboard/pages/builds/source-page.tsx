@@ -144,7 +144,7 @@ function Numbered({ text }: { readonly text: string }) {
   return (
     <div
       tabIndex={0}
-      className="flex max-h-[calc(100dvh-17rem)] overflow-auto rounded-md border border-line text-[13.5px] leading-5"
+      className="flex max-h-[calc(100dvh-10rem-var(--header))] overflow-auto rounded-md border border-line text-[13.5px] leading-5"
     >
       <pre aria-hidden className="sticky left-0 h-max bg-bg py-3 pr-3 pl-4 text-right text-faint select-none">
         {lines.map((_, index) => index + 1).join("\n")}

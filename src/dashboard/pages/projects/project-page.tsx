@@ -23,7 +23,7 @@ export function ProjectPage() {
   return (
     <View of={project}>
       {(data) => (
-        <Page title={data.name} namedAbove={data.name === data.slug}>
+        <Page title={data.name} namedAbove={data.name.toLowerCase().replaceAll(" ", "-") === data.slug}>
           {data.state === "deleted" ? <Deleted slug={data.slug} /> : <Active key={data.id} project={data} />}
         </Page>
       )}

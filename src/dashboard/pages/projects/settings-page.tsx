@@ -134,7 +134,7 @@ function Parts({ parts }: { readonly parts: readonly Part[] }) {
       </nav>
       <div className="flex min-w-0 flex-col gap-8">
         {parts.map(({ id, content }) => (
-          <div key={id} id={id} className="flex scroll-mt-36 flex-col gap-5">
+          <div key={id} id={id} className="flex scroll-mt-16 md:scroll-mt-36 flex-col gap-5">
             {content}
           </div>
         ))}

@@ -34,7 +34,7 @@ export function RunPage() {
             lines={lines}
             label={`Output of command ${number}`}
             fileName={`${slug}-command-${number}.log`}
-            height="clamp(20rem, calc(100dvh - 22rem), 60rem)"
+            height="clamp(20rem, calc(100dvh - 15rem - var(--header)), 60rem)"
             empty={complete ? "This command printed nothing." : "Waiting for the first line …"}
           />
         </>

@@ -40,7 +40,7 @@ export function TerminalScreen({ slug, number, onEnd }: ScreenProps) {
   }, [client, slug, number, onEnd]);
   return (
     <div className="flex flex-col gap-2">
-      <div className="h-[clamp(16rem,calc(100dvh-20rem),60rem)] rounded-md bg-[#11181a] p-2 outline-offset-2 focus-within:outline-2 focus-within:outline-accent">
+      <div className="h-[clamp(16rem,calc(100dvh-13rem-var(--header)),60rem)] rounded-md bg-[#11181a] p-2 outline-offset-2 focus-within:outline-2 focus-within:outline-accent">
         <div ref={place} className="h-full overflow-hidden" />
       </div>
       <div role="group" aria-label="Keys" className="hidden gap-1 pointer-coarse:flex">
