@@ -281,7 +281,12 @@ More differs than is shown; \`--file <path>\` shows one file.
   );
   const { exitCode } = await user.berth(["compare", "--file", "a.txt", "--json", "-p", "demo"]);
   assert.equal(exitCode, 0);
-  assert.deepEqual(asked, ["from=1&to=2", "path=a.txt"]);
+  await user.berth(["compare", "--build", "7", "-p", "demo"]);
+  assert.deepEqual(asked, ["from=1&to=2", "path=a.txt", "build=7"]);
+  assert.match(
+    (await user.berth(["compare", "1", "2", "--build", "7"])).stderr,
+    /either a second deployment or --build/,
+  );
 });
 
 test("rollback waits while the platform restarts the application with changed variables, but not for a push", async () => {

@@ -127,9 +127,11 @@ export const rows = [
     may: "member projects:read",
     further_scopes: ["deployments:read"],
     query: z.object({
-      /** As in `deployments.compare`. */
+      /** As in `deployments.compare`; with `build`, `from` defaults to the deployment that serves. */
       from: comparedNumber,
       to: comparedNumber,
+      /** In the place of `to`, the number of a build: also of one that failed and led to no deployment. */
+      build: comparedNumber,
       /** Only this file. */
       path: z.string().min(1).max(4096).optional(),
     }),

@@ -110,6 +110,14 @@ test("an application whose build fails: all five answers", { skip }, async () =>
   const details = failure.getByRole("link", { name: "Log and details" });
   await answers(page, "why?", page.getByRole("log").getByText("no such currency"), open("broken"), details);
   await answers(page, "what changed?", failure.getByText(/^Build 2 “Uploaded files”/), open("broken"));
+  const compare = failure.getByRole("link", { name: "Compare #1 → build 2" });
+  await answers(page, "which file?", page.getByText("package.json"), open("broken"), compare);
+  await page.getByText("Build 2 led to no deployment").waitFor();
+  await looksRight(page);
+  await page.getByLabel("To deployment").selectOption("1");
+  await page.getByText("Nothing differs").waitFor();
+  await page.getByLabel("To deployment").selectOption("build 2");
+  await page.getByText("package.json").waitFor();
   await answers(page, "how do I go back?", failure.getByText("#1 still serves"), open("broken"));
 });
 

@@ -9,7 +9,7 @@ import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
 import { awaitDeployment, failureOf, failureOfDeployment, followBuild, type Deployment } from "../follow.ts";
 import { usageError } from "../failures.ts";
-import { deploymentNumber } from "../input.ts";
+import { deploymentNumber, wholeNumber } from "../input.ts";
 import { afterRestart } from "../../client/outcomes.ts";
 import { linesText } from "../render/lines-text.ts";
 import { paintStatus, type Paint } from "../render/paint.ts";
@@ -214,23 +214,28 @@ function addCompare(program: Command, ctx: CliContext): void {
       "berth compare 12 15",
       "berth compare 12 --lines",
       "berth compare --file src/app.js --json",
+      "berth compare --build 7",
     ],
   })
     .option("--lines", "the commits between them, and the lines that differ in each file")
     .option("--file <path>", "the lines that differ in this file")
+    .option("--build <number>", "the lines that differ in this build, also a failed one, from what serves")
     .action(async (...given: [string | undefined, string | undefined, CompareOptions]) => {
       const [from, to] = given
         .slice(0, 2)
         .map((each) => (typeof each === "string" ? deploymentNumber(each) : undefined));
-      const { lines, file: path } = given[2];
+      const { lines, file: path, build: numbered } = given[2];
+      const build =
+        numbered === undefined ? undefined : wholeNumber(numbered, "--build", { least: 1, most: 2_147_483_647 });
+      if (build !== undefined && to !== undefined) throw usageError("Give either a second deployment or --build.");
       const slug = await currentProject(ctx);
       const client = await ctx.client();
       const numbers = { params: { slug }, query: { from, to } };
-      if (lines !== true && path === undefined) {
+      if (lines !== true && path === undefined && build === undefined) {
         const document = await client.call("deployments.compare", numbers);
         return ctx.output.result(document, () => comparisonText(document));
       }
-      const query = { from, to, ...(path === undefined ? {} : { path }) };
+      const query = { from, to, build, path };
       const document = await client.call("deployments.lines", { params: { slug }, query });
       return ctx.output.result(document, (paint) => linesText(document, paint));
     });
@@ -239,6 +244,7 @@ function addCompare(program: Command, ctx: CliContext): void {
 interface CompareOptions {
   readonly lines?: boolean;
   readonly file?: string;
+  readonly build?: string;
 }
 
 function comparisonText({ from, to, files, variables, settings }: Answer<"deployments.compare">): string {

@@ -32,15 +32,16 @@ export async function compareDeployments(ctx: Context<"deployments.compare">, nu
 }
 
 /** Compares the code of two deployments line by line. */
-export async function compareLines(ctx: Context<"deployments.lines">, { path, ...numbers }: Numbers & PathOnly) {
-  const pair = await selectPair(ctx, numbers);
+export async function compareLines(ctx: Context<"deployments.lines">, { path, build, ...numbers }: LinesOf) {
+  const pair = build === undefined ? await selectPair(ctx, numbers) : await selectWithBuild(ctx, build, numbers.from);
   if (pair === undefined) return undefined;
   const [from, to] = [pair.from.commit, pair.to.commit];
   return compareIn(ctx.platform.ports.repositories, ctx.project.id, { from, to, path });
 }
 
-interface PathOnly {
+interface LinesOf extends Numbers {
   readonly path?: string | undefined;
+  readonly build?: number | undefined;
 }
 
 async function selectPair({ tx, project }: CompareContext, { from: number, to: newer }: Numbers) {
@@ -49,6 +50,22 @@ async function selectPair({ tx, project }: CompareContext, { from: number, to: n
   const from = to && (await selectCompared(tx, { org_id, project_id, number, servedBefore: to.number }));
   return from && { from, to };
 }
+
+async function selectWithBuild({ tx, project }: CompareContext, build: number, number: number | undefined) {
+  const { org_id, project_id } = project.key;
+  const to = await tx
+    .selectFrom("build")
+    .select("commit")
+    .where("org_id", "=", org_id)
+    .where("project_id", "=", project_id)
+    .where("number", "=", build)
+    .executeTakeFirst();
+  // Each deployment that goes live, a rollback too, has a higher number than those before: the highest one serves.
+  const from = to && (await selectCompared(tx, { org_id, project_id, number, servedBefore: afterAll }));
+  return from && { from, to };
+}
+
+const afterAll = 2_147_483_647;
 
 async function changedFiles(ctx: Context<"deployments.compare">, from: string, to: string): Promise<string[] | null> {
   if (from === to) return [];

@@ -33,7 +33,9 @@ export const deployments: Handlers<"deployments"> = {
   },
 
   async lines(ctx, { query }) {
-    return (await compareLines(ctx, query)) ?? ctx.fail("not_found", textOfNoPair);
+    if (query.to !== undefined && query.build !== undefined)
+      return ctx.fail("invalid_request", { error: "Give either `to` or `build`." });
+    return (await compareLines(ctx, query)) ?? ctx.fail("not_found", query.build ? textOfNoBuild : textOfNoPair);
   },
 
   async rehearsal(ctx, { params }) {
@@ -151,6 +153,11 @@ async function rehearsedSource(
     });
   return (await newestSource(tx, org_id, project_id, commit)) ?? fail("nothing_to_deploy");
 }
+
+const textOfNoBuild = {
+  error: "There is no such build, or no deployment to compare it with.",
+  hint: "Give the numbers of a build and of a deployment. By default the build is compared with the deployment that serves.",
+};
 
 const textOfNoPair = {
   error: "One of the two deployments does not exist.",

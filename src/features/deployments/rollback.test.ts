@@ -156,6 +156,9 @@ test("the variables of the chosen deployment become the project's when it goes l
     changed: [],
   });
   assert.equal((await compare("?from=1&to=99"))["code"], "not_found");
+  assert.deepEqual(await compare("/lines?build=1"), { commits: [], files: [], complete: true });
+  assert.match(String((await compare("/lines?build=99"))["error"]), /^There is no such build/);
+  assert.equal((await compare("/lines?build=1&to=1"))["code"], "invalid_request");
   const back = await db.transaction().execute((tx) => rollBack(platform, tx, owner, 2));
   assert.ok(back.outcome === "made");
   assert.deepEqual([back.from, back.to, back.changed_variables], [3, 2, ["COLOUR", "SHAPE"]]);

@@ -1,4 +1,4 @@
-import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { Ban, ExternalLink, Rocket, RotateCcw } from "lucide-react";
 import { useMemo, useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
@@ -15,6 +15,7 @@ import { Problem } from "../../ui/problem.tsx";
 import { State } from "../../ui/status.tsx";
 import { Ago, Mono, Plain, useNow } from "../../ui/text.tsx";
 import { PageView } from "../../ui/view.tsx";
+import { CompareLink } from "../deployments/compare-link.tsx";
 import { RollbackDialog } from "../deployments/rollback-dialog.tsx";
 import { FailureBox } from "./failure-box.tsx";
 import { Rehearsal } from "./rehearsal.tsx";
@@ -75,7 +76,7 @@ function Build({ build }: { readonly build: Build }) {
       {failure !== null && (
         // The log below ends with the same lines, if it can be read.
         <FailureBox failure={isLogMissing ? failure : { ...failure, log_tail: [] }}>
-          <StillServing slug={slug} />
+          <StillServing slug={slug} build={build} />
         </FailureBox>
       )}
       {log.error !== null && <Problem error={log.error} />}
@@ -128,16 +129,13 @@ function Took({ build, isRunning }: { readonly build: Build; readonly isRunning:
   );
 }
 
-function StillServing({ slug }: { readonly slug: string }) {
+function StillServing({ slug, build }: { readonly slug: string; readonly build: Build }) {
   const { data } = useProject();
   const active = data?.active_deployment;
   if (active === null || active === undefined) return null;
   return (
     <p className="text-sm">
-      Deployment #{active.number} still serves:{" "}
-      <Link to="/projects/$slug/deployments" params={{ slug }} className="text-accent underline underline-offset-2">
-        all deployments
-      </Link>
+      Deployment #{active.number} still serves. <CompareLink slug={slug} serving={active.number} build={build} />
     </p>
   );
 }

@@ -13,13 +13,15 @@ type ChangedFile = NonNullable<Lines["files"]>[number];
 interface ChangedCodeProps {
   readonly slug: string;
   readonly from: number;
-  readonly to: number;
+  readonly to?: number;
+  /** The number of a build without a deployment, in the place of `to`. */
+  readonly build?: number;
 }
 
 /** Shows the commits between two deployments, and each file's lines behind its name. */
 export function ChangedCode(compared: ChangedCodeProps) {
-  const { slug, from, to } = compared;
-  const lines = useCall("deployments.lines", { params: { slug }, query: { from, to } }, { keep: true });
+  const { slug, ...query } = compared;
+  const lines = useCall("deployments.lines", { params: { slug }, query }, { keep: true });
   return (
     <>
       <Section title="Commits">
@@ -104,9 +106,9 @@ function Counts({ file: { binary, added, removed } }: { readonly file: ChangedFi
 
 /** Shows a file's lines. Those that the list had no room for are read alone. */
 function FileLines({ file, compared }: { readonly file: ChangedFile; readonly compared: ChangedCodeProps }) {
-  const { slug, from, to } = compared;
+  const { slug, ...both } = compared;
   const isAsked = file.lines === null && !file.binary;
-  const query = { from, to, path: file.path };
+  const query = { ...both, path: file.path };
   const alone = useCall("deployments.lines", { params: { slug }, query }, { enabled: isAsked });
   if (!isAsked) return <Patch file={file} />;
   return <View of={alone}>{({ files }) => <Patch file={files?.[0] ?? file} />}</View>;

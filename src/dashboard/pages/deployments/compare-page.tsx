@@ -1,100 +1,66 @@
 import { getRouteApi } from "@tanstack/react-router";
-import { ArrowLeftRight, GitCompareArrows } from "lucide-react";
+import { GitCompareArrows } from "lucide-react";
 import type { ReactNode } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
-import { firstLine, shortCommit } from "../../data/format.ts";
-import { IconButton } from "../../ui/button.tsx";
-import { Select } from "../../ui/field.tsx";
 import { Page, Section } from "../../ui/page.tsx";
-import { State } from "../../ui/status.tsx";
-import { Ago, Mono, Plain } from "../../ui/text.tsx";
+import { Mono } from "../../ui/text.tsx";
 import { Empty, View } from "../../ui/view.tsx";
 import { ChangedCode } from "./changed-code.tsx";
+import { CompareBuild } from "./compare-build.tsx";
+import { CompareSides, type Chosen } from "./compare-sides.tsx";
 
 type Comparison = Answer<"deployments.compare">;
-type Side = Comparison["from"];
 
 export interface CompareSearch {
   readonly from?: number;
   readonly to?: number;
+  /** The number of a build that led to no deployment, in the place of `to`. */
+  readonly build?: number;
 }
 
 const route = getRouteApi("/projects/$slug/compare");
 
-/** The page that compares two deployments: code, names of variables, settings. */
+/** The page that compares two deployments: code, names of variables, settings; or a deployment with a failed build. */
 export function ComparePage() {
   const { slug } = route.useParams();
-  const { from, to } = route.useSearch();
-  const compared = useCall("deployments.compare", { params: { slug }, query: { from, to } }, { keep: true });
+  const { build, ...numbers } = route.useSearch();
+  const navigate = route.useNavigate();
+  const choose = (from: number, { kind, number }: Chosen) =>
+    void navigate({ search: { from, [kind === "build" ? "build" : "to"]: number }, replace: true });
   return (
     <Page title="Compare deployments">
-      <View of={compared}>
-        {(data) => (
-          <>
-            <Sides comparison={data} />
-            <Differences comparison={data} />
-          </>
-        )}
-      </View>
+      {build === undefined ? (
+        <Compared slug={slug} numbers={numbers} onChoose={choose} />
+      ) : (
+        <CompareBuild slug={slug} number={build} from={numbers.from} onChoose={choose} />
+      )}
     </Page>
   );
 }
 
-function Sides({ comparison: { from, to } }: { readonly comparison: Comparison }) {
-  const { slug } = route.useParams();
-  const navigate = route.useNavigate();
-  const { data } = useCall("deployments.list", { params: { slug } });
-  const numbers = data?.deployments.map(({ number }) => number) ?? [from.number, to.number];
-  const set = (search: CompareSearch) =>
-    void navigate({ search: { from: from.number, to: to.number, ...search }, replace: true });
-  return (
-    <div className="grid items-center gap-3 md:grid-cols-[1fr_auto_1fr]">
-      <SideBox label="From" side={from} numbers={numbers} onNumber={(number) => set({ from: number })} />
-      <IconButton
-        label="Swap the two"
-        className="justify-self-center"
-        onClick={() => set({ from: to.number, to: from.number })}
-      >
-        <ArrowLeftRight size={15} className="max-md:rotate-90" />
-      </IconButton>
-      <SideBox label="To" side={to} numbers={numbers} onNumber={(number) => set({ to: number })} />
-    </div>
-  );
+interface ComparedProps {
+  readonly slug: string;
+  readonly numbers: Omit<CompareSearch, "build">;
+  readonly onChoose: (from: number, to: Chosen) => void;
 }
 
-interface SideBoxProps {
-  readonly label: string;
-  readonly side: Side;
-  readonly numbers: readonly number[];
-  readonly onNumber: (number: number) => void;
-}
-
-function SideBox({ label, side, numbers, onNumber }: SideBoxProps) {
+function Compared({ slug, numbers, onChoose }: ComparedProps) {
+  const compared = useCall("deployments.compare", { params: { slug }, query: { ...numbers } }, { keep: true });
   return (
-    <div className="flex min-w-0 flex-col gap-2 rounded-md border border-line p-4">
-      <div className="flex items-center gap-3 text-sm">
-        <Select
-          aria-label={`${label} deployment`}
-          className="max-w-24"
-          value={side.number}
-          onChange={(event) => onNumber(Number(event.target.value))}
-        >
-          {numbers.map((number) => (
-            <option key={number} value={number}>
-              #{number}
-            </option>
-          ))}
-        </Select>
-        <State of={side.status} />
-        <span className="ml-auto text-muted">
-          <Ago at={side.activated_at ?? side.created_at} />
-        </span>
-      </div>
-      <p className="truncate text-sm">
-        <Mono className="text-muted">{shortCommit(side.commit)}</Mono> <Plain>{firstLine(side.message)}</Plain>
-      </p>
-    </div>
+    <View of={compared}>
+      {(data) => (
+        <>
+          <CompareSides
+            slug={slug}
+            from={{ kind: "deployment", ...data.from }}
+            to={{ kind: "deployment", ...data.to }}
+            onChoose={onChoose}
+          />
+          <Differences comparison={data} />
+        </>
+      )}
+    </View>
   );
 }
 

@@ -11,6 +11,7 @@ import { Ago, Fact, Mono, Plain } from "../../ui/text.tsx";
 import { Empty, View } from "../../ui/view.tsx";
 import { FailureBox } from "../builds/failure-box.tsx";
 import { LastDrill } from "../backups/moments.tsx";
+import { CompareLink } from "../deployments/compare-link.tsx";
 import { Findings } from "../diagnosis/findings.tsx";
 import { FirstFetch } from "../follow/first-fetch.tsx";
 import { Latest } from "../timeline/latest.tsx";
@@ -238,6 +239,16 @@ function LastFailure({ project }: { readonly project: Project }) {
         >
           Log and details
         </Link>
+        {active !== null && (
+          <>
+            {" · "}
+            <CompareLink
+              slug={slug}
+              serving={active.number}
+              build={{ number: build.number, deployment: isNewer ? null : deployment }}
+            />
+          </>
+        )}
       </p>
     </FailureBox>
   );
