@@ -54,6 +54,17 @@ export function exact(at: string): string {
   return `${exactFormat.format(new Date(at))} · ${at.replace("T", " ").replace(/\.\d+Z$/, "")} UTC`;
 }
 
+const halfDayMs = 43_200_000;
+const clock = { hour: "2-digit", minute: "2-digit", second: "2-digit" } as const;
+const clockFormat = new Intl.DateTimeFormat("en-GB", clock);
+const dayClockFormat = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", ...clock });
+
+/** `14:05:11` in the local zone, with its day unless it is of the last hours. */
+export function clockTime(at: string): string {
+  const time = new Date(at);
+  return (Date.now() - time.getTime() < halfDayMs ? clockFormat : dayClockFormat).format(time);
+}
+
 const natural = new Intl.Collator("en", { numeric: true });
 
 /** Compares two names as people order them: `A2` before `A10`. */
@@ -66,6 +77,17 @@ export function shortCommit(hash: string | null | undefined): string {
   return hash?.slice(0, 8) ?? "";
 }
 
+const timeFormat = new Intl.DateTimeFormat("en-GB", { timeStyle: "short" });
+const dayOfYear = { day: "numeric", month: "long", hour: "2-digit", minute: "2-digit" } as const;
+const dayOfYearFormat = new Intl.DateTimeFormat("en-GB", dayOfYear);
+
+/** `today at 14:05`, `3 December at 14:05`, and with its year if that is another one. */
+export function moment(at: string, nowMs: number): string {
+  const [time, now] = [new Date(at), new Date(nowMs)];
+  if (time.toDateString() === now.toDateString()) return `today at ${timeFormat.format(time)}`;
+  return time.getFullYear() === now.getFullYear() ? dayOfYearFormat.format(time) : day(at);
+}
+
 const dayFormat = new Intl.DateTimeFormat("en-GB", { dateStyle: "long", timeStyle: "short" });
 
 /** `3 December 2026 at 14:05`, in the local zone. */
@@ -76,6 +98,11 @@ export function day(at: string): string {
 /** `Control database`, from `control_database`. */
 export function capitalized(word: string): string {
   return `${word[0]?.toUpperCase() ?? ""}${word.slice(1)}`.replaceAll("_", " ");
+}
+
+/** Whether a project's name says no more than its slug. */
+export function isNamedBySlug({ name, slug }: { readonly name: string; readonly slug: string }): boolean {
+  return name.toLowerCase().replaceAll(" ", "-") === slug;
 }
 
 export function firstLine(text: string): string {

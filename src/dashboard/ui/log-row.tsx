@@ -101,9 +101,16 @@ function nameOf(process: string, replica: number): string {
   return `${begin}${end}`.padEnd(nameLength);
 }
 
-/** Scrolls to the row itself, because a block may be higher than the window where long lines wrap. */
+/**
+ * Scrolls to the row itself, because a block may be higher than the window where long lines wrap; the log alone, so that what stands above
+ * it stays in sight.
+ */
 function showHit(row: HTMLElement | null): void {
-  row?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  const log = row?.closest("[role=log]");
+  if (!row || !log) return;
+  const [at, within] = [row.getBoundingClientRect(), log.getBoundingClientRect()];
+  const below = Math.min(at.bottom - within.bottom, at.top - within.top);
+  log.scrollTop += at.top < within.top ? at.top - within.top : Math.max(0, below);
 }
 
 /** The fields of a JSON line. They keep the width of the window where long lines do not wrap. */

@@ -1,5 +1,5 @@
 import { useSyncExternalStore, type ReactNode } from "react";
-import { day, exact, relative, visible } from "../data/format.ts";
+import { clockTime, exact, moment, relative, visible } from "../data/format.ts";
 
 /** Shows ids, hashes, hostnames and values in the fixed-width font, with invisible characters made visible. */
 export function Mono({ children, className = "" }: { readonly children: string; readonly className?: string }) {
@@ -37,9 +37,9 @@ const minuteInUtc = /(\d{4}-\d\d-\d\d \d\d:\d\d UTC)/;
 export function Dated({ children }: { readonly children: string }) {
   return (
     <bdi>
-      {visible(children)
+      {children
         .split(minuteInUtc)
-        .map((part, index) => (index % 2 === 0 ? part : <Minute key={index} at={part} />))}
+        .map((part, index) => (index % 2 === 0 ? <Prose key={index}>{part}</Prose> : <Minute key={index} at={part} />))}
     </bdi>
   );
 }
@@ -50,7 +50,7 @@ function Minute({ at }: { readonly at: string }) {
   if (Number.isNaN(Date.parse(instant))) return at;
   return (
     <time dateTime={instant} title={exact(instant)}>
-      {day(instant)}
+      {moment(instant, Date.now())}
     </time>
   );
 }
@@ -77,6 +77,15 @@ export function Ago({ at }: { readonly at: string }) {
   return (
     <time dateTime={at} title={exact(at)} className="whitespace-nowrap">
       {relative(at, Math.max(now, Date.now() - 5000))}
+    </time>
+  );
+}
+
+/** Shows the time of one of many entries, with the exact one on hover. */
+export function Clock({ at }: { readonly at: string }) {
+  return (
+    <time dateTime={at} title={exact(at)} className="whitespace-nowrap">
+      {clockTime(at)}
     </time>
   );
 }

@@ -20,7 +20,6 @@ export function FailureBox({ failure, children }: { readonly failure: Failure; r
             <span>
               <Prose>{failure.summary}</Prose>
             </span>
-            <Tag>{failure.stage}</Tag>
             <Tag>{failure.code}</Tag>
           </p>
           {failure.hint !== "" && (

@@ -161,9 +161,9 @@ function columnsFor(slug: string, onRollback: (deployment: Deployment) => void):
                 <Plain>{build.author}</Plain>
               </>
             )}
-            <span className="ml-2 text-bad">
-              <Prose>{failureOf({ deployment, build })?.summary ?? ""}</Prose>
-            </span>
+          </span>
+          <span className="text-xs whitespace-normal text-bad empty:hidden">
+            <Prose>{failureOf({ deployment, build })?.summary ?? ""}</Prose>
           </span>
         </Link>
       ),
@@ -233,7 +233,7 @@ function Item({ slug, entry: { at, deployment, build }, onRollback }: ItemProps)
             {`${build?.branch ?? ""}@${shortCommit(deployment?.commit ?? build?.commit)}`}
           </Mono>
         ) : (
-          <p className="line-clamp-2 text-bad">
+          <p className="text-bad">
             <Prose>{failure.summary}</Prose>
           </p>
         )}

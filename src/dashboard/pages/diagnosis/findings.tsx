@@ -25,18 +25,23 @@ export function Findings({ project, of }: { readonly project: Project; readonly 
   return (
     <ul aria-label="What needs attention" className="flex flex-col gap-3 text-sm">
       {findings.map((finding, index) => (
-        <li key={index} className="flex flex-wrap items-baseline gap-x-3 gap-y-1">
+        <li
+          key={index}
+          className="grid items-baseline gap-x-3 gap-y-1 sm:grid-cols-[6.5rem_minmax(0,80ch)] lg:grid-cols-[6.5rem_minmax(0,80ch)_1fr]"
+        >
           <Status tone={words[finding.severity][0]}>
             {finding.code === health?.code ? standOf({ health }).word : words[finding.severity][1]}
           </Status>
-          <span className="max-w-[80ch] min-w-0">
+          <span className="min-w-0">
             <Dated>{finding.sentence}</Dated>{" "}
             <span className="text-muted">
               <Prose>{finding.advice}</Prose>
             </span>
           </span>
-          <More slug={slug} finding={finding} />
-          {finding.code === health?.code && <WayBack slug={slug} finding={finding} rollback={health.rollback} />}
+          <span className="flex flex-wrap items-center gap-x-3 gap-y-1 sm:max-lg:col-start-2">
+            <More slug={slug} finding={finding} />
+            {finding.code === health?.code && <WayBack slug={slug} finding={finding} rollback={health.rollback} />}
+          </span>
         </li>
       ))}
     </ul>

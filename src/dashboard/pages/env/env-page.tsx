@@ -146,15 +146,6 @@ function columnsFor(
       ),
     },
     {
-      head: "Value",
-      wide: true,
-      cell: ({ value }) => (
-        <span className="text-faint">
-          <Mono>{value}</Mono>
-        </span>
-      ),
-    },
-    {
       head: "In use since",
       wide: true,
       end: true,

@@ -1,7 +1,7 @@
 import { useMemo, useRef, useState, type KeyboardEvent, type PointerEvent } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
-import { plural } from "../../data/format.ts";
+import { clockTime, plural } from "../../data/format.ts";
 import { Button } from "../../ui/button.tsx";
 
 type Counts = Answer<"logs.counts">;
@@ -55,8 +55,8 @@ export function Histogram({ slug, filters, range, oldest, onRange }: HistogramPr
       <div className="flex h-4 justify-between text-faint">
         {shown !== undefined && (
           <>
-            <time dateTime={shown.from}>{timeText(shown.from)}</time>
-            <time dateTime={shown.until}>{timeText(shown.until)}</time>
+            <time dateTime={shown.from}>{clockTime(shown.from)}</time>
+            <time dateTime={shown.until}>{clockTime(shown.until)}</time>
           </>
         )}
       </div>
@@ -129,7 +129,7 @@ function Bars({ counts, chosen, setChosen, choose }: BarsProps) {
       aria-valuemin={0}
       aria-valuemax={last}
       aria-valuenow={to}
-      aria-valuetext={`${timeText(spoken.from)} to ${timeText(spoken.until)}: ${plural(spoken.lines, "line")}, ${plural(spoken.errors, "error")}, ${plural(spoken.warnings, "warning")}`}
+      aria-valuetext={`${clockTime(spoken.from)} to ${clockTime(spoken.until)}: ${plural(spoken.lines, "line")}, ${plural(spoken.errors, "error")}, ${plural(spoken.warnings, "warning")}`}
       className="relative min-h-0 flex-1 cursor-crosshair touch-pan-y"
       onKeyDown={onKeyDown}
       onBlur={() => setChosen(undefined)}
@@ -190,16 +190,4 @@ function Drawing({ counts: { parts: all } }: { readonly counts: Counts }) {
       ))}
     </svg>
   );
-}
-
-const dayMs = 86_400_000;
-const clock = { hour: "2-digit", minute: "2-digit", second: "2-digit" } as const;
-
-/** The time, with its day unless it is of the last hours. */
-function timeText(at: string): string {
-  const time = new Date(at);
-  const isRecent = Date.now() - time.getTime() < dayMs / 2;
-  return isRecent
-    ? time.toLocaleTimeString("en-GB", clock)
-    : time.toLocaleString("en-GB", { day: "numeric", month: "short", ...clock });
 }

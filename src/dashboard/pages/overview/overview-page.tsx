@@ -1,16 +1,16 @@
 import { Link, type LinkProps } from "@tanstack/react-router";
-import { ArrowRight, Plus, TriangleAlert } from "lucide-react";
+import { ArrowRight, Plus } from "lucide-react";
 import { Suspense, lazy, useState, type ReactNode } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
-import { compareNames, count, plural, shortCommit, visible } from "../../data/format.ts";
+import { compareNames, count, isNamedBySlug, plural, shortCommit, visible } from "../../data/format.ts";
 import { loadPart } from "../../data/load-part.ts";
 import { standOf, troublesOf, type OverviewProject } from "../../frame/stand.ts";
 import { Button } from "../../ui/button.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
 import { FilterBox, useFilter, useHasFilter } from "../../ui/filter-box.tsx";
 import { Page } from "../../ui/page.tsx";
-import { Status } from "../../ui/status.tsx";
+import { Status, type Tone } from "../../ui/status.tsx";
 import { Table, coversItem, type Column } from "../../ui/table.tsx";
 import { Ago, Dated, Mono, Plain } from "../../ui/text.tsx";
 import { View } from "../../ui/view.tsx";
@@ -111,12 +111,17 @@ const columns: readonly Column<OverviewProject>[] = [
 ];
 
 function Item({ project }: { readonly project: OverviewProject }) {
-  const { slug, url, last_deployment: last, last_hour: hour } = project;
+  const { slug, name, url, last_deployment: last, last_hour: hour } = project;
   return (
     <>
       <p className="flex items-center justify-between gap-3">
         <Link to="/projects/$slug" params={{ slug }} className={`min-w-0 truncate font-medium ${coversItem}`}>
           {slug}
+          {!isNamedBySlug(project) && (
+            <span className="ml-2 font-normal text-faint">
+              <Plain>{name}</Plain>
+            </span>
+          )}
         </Link>
         <Status tone={standOf(project).tone}>{standOf(project).word}</Status>
       </p>
@@ -148,7 +153,7 @@ function Trouble({ of, instead = null }: { readonly of: OverviewProject; readonl
   const [first] = troublesOf(of);
   if (first === undefined) return instead;
   return (
-    <span className="text-warn" title={first}>
+    <span className={standOf(of).tone === "bad" ? "text-bad" : "text-warn"} title={first}>
       <Dated>{first}</Dated>
     </span>
   );
@@ -230,12 +235,10 @@ const mostShown = 5;
 /** Lists what needs attention, each with its next step. */
 function Needs({ data }: { readonly data: Answer<"overview.get"> }) {
   const { totals, projects } = data;
-  const all = projects.map(({ id, slug, ...project }) => ({
-    id,
-    slug,
-    troubles: troublesOf({ id, slug, ...project }),
-  }));
-  const needy = all.filter(({ troubles }) => troubles.length > 0);
+  const needy = projects
+    .map((project) => ({ project, troubles: troublesOf(project) }))
+    .filter(({ troubles }) => troubles.length > 0)
+    .toSorted((a, b) => urgencyOf(a.project) - urgencyOf(b.project));
   const [pending, alerts] = [totals.approvals_pending, totals.alerts ?? 0];
   if (needy.length === 0 && pending === 0 && alerts === 0) return null;
   return (
@@ -244,18 +247,25 @@ function Needs({ data }: { readonly data: Answer<"overview.get"> }) {
       className="divide-y divide-line overflow-hidden rounded-md border border-warn/40 bg-warn/6"
     >
       {alerts > 0 && (
-        <Need to="/operator/status" step="Look">
+        <Need to="/operator/status" step="Look" of={["warn", "Alert"]}>
           {plural(alerts, "open alert")} of the platform
         </Need>
       )}
       {pending > 0 && (
-        <Need to="/approvals" step="Look">
+        <Need to="/approvals" step="Decide" of={["warn", "Waiting"]}>
           {pending === 1 ? "1 request waits for a decision" : `${pending} requests wait for a decision`}
         </Need>
       )}
-      {needy.slice(0, mostShown).map(({ id, slug, troubles }) => (
-        <Need key={id} to="/projects/$slug" params={{ slug }} step="See why">
-          <b className="font-medium">{slug}</b>: <Dated>{troubles.join(" · ")}</Dated>
+      {needy.slice(0, mostShown).map(({ project, troubles }) => (
+        <Need
+          key={project.id}
+          to="/projects/$slug"
+          params={{ slug: project.slug }}
+          step="See why"
+          of={severityOf(project)}
+        >
+          <b className="font-medium">{project.slug}</b>:{" "}
+          <Dated>{troubles.map((each) => each.replace(/\.$/, "")).join(" · ")}</Dated>
         </Need>
       ))}
       {needy.length > mostShown && (
@@ -265,19 +275,30 @@ function Needs({ data }: { readonly data: Answer<"overview.get"> }) {
   );
 }
 
+/** How bad it is: the health's word, or a notice while the project itself works. */
+function severityOf(project: OverviewProject): readonly [Tone, string] {
+  const { tone, word } = standOf(project);
+  return tone === "bad" || tone === "warn" ? [tone, word] : ["warn", "Notice"];
+}
+
 interface NeedProps extends Pick<LinkProps, "to" | "params"> {
   readonly step: string;
+  readonly of: readonly [Tone, string];
   readonly children: ReactNode;
 }
 
-function Need({ step, children, ...link }: NeedProps) {
+function Need({ step, of: [tone, word], children, ...link }: NeedProps) {
   return (
     <Link
       {...link}
       className="group target flex min-h-9 items-center gap-2.5 px-3 py-1.5 text-sm hover:bg-warn/10 focus-visible:outline-offset-[-2px]"
     >
-      <TriangleAlert aria-hidden size={15} className="shrink-0 text-warn" />
-      <span className="min-w-0 flex-1">{children}</span>
+      <span className="flex min-w-0 flex-1 flex-wrap gap-x-3 sm:flex-nowrap">
+        <span className="shrink-0 sm:w-24">
+          <Status tone={tone}>{word}</Status>
+        </span>
+        <span className="min-w-0 sm:flex-1">{children}</span>
+      </span>
       <span className="inline-flex shrink-0 items-center gap-1 text-muted group-hover:text-text">
         <span className="max-sm:sr-only">{step}</span>
         <ArrowRight aria-hidden size={15} className="transition-transform group-hover:translate-x-0.5" />

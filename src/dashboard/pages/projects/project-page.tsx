@@ -2,7 +2,7 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import { ArrowRight, Trash2 } from "lucide-react";
 import { useEffect, useRef } from "react";
 import { useCall } from "../../data/api.ts";
-import { firstLine, shortCommit } from "../../data/format.ts";
+import { firstLine, isNamedBySlug, shortCommit } from "../../data/format.ts";
 import { useProject, type Project } from "../../data/project.ts";
 import { seenIn, troublesOf, type OverviewProject } from "../../frame/stand.ts";
 import { Page } from "../../ui/page.tsx";
@@ -24,7 +24,7 @@ export function ProjectPage() {
   return (
     <View of={project}>
       {(data) => (
-        <Page title={data.name} namedAbove={data.name.toLowerCase().replaceAll(" ", "-") === data.slug}>
+        <Page title={data.name} namedAbove={isNamedBySlug(data)}>
           {data.state === "deleted" ? <Deleted slug={data.slug} /> : <Active key={data.id} project={data} />}
         </Page>
       )}

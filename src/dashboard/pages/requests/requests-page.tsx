@@ -9,7 +9,7 @@ import { Choice } from "../../ui/choice.tsx";
 import { Input, Select } from "../../ui/field.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Table, type Column } from "../../ui/table.tsx";
-import { Ago, Mono } from "../../ui/text.tsx";
+import { Ago, Clock, Mono } from "../../ui/text.tsx";
 import { Empty, View } from "../../ui/view.tsx";
 import { HowToDeploy } from "../projects/how-to-deploy.tsx";
 
@@ -144,7 +144,7 @@ const milliseconds = (ms: number) => duration(ms < 10 ? Math.ceil(ms) : ms);
 const tone = (status: number) => (status >= 500 ? "text-bad" : status >= 400 ? "text-warn" : "");
 
 const requestColumns: readonly Column<Request>[] = [
-  { head: "Time", cell: ({ at }) => <Ago at={at} /> },
+  { head: "Time", cell: ({ at }) => <Clock at={at} /> },
   { head: "Status", cell: ({ status }) => <Mono className={tone(status)}>{`${status}`}</Mono> },
   { head: "Method", cell: ({ method }) => <Mono>{method}</Mono> },
   { head: "Path", grow: true, cell: ({ path }) => <Mono className="wrap-anywhere">{path}</Mono> },
@@ -170,7 +170,7 @@ function OnPhone({ at, method, path, status, ms }: Request) {
         <Mono className="wrap-anywhere">{`${method} ${path}`}</Mono>
       </span>
       <span className="text-xs text-muted">
-        {milliseconds(ms)} · <Ago at={at} />
+        {milliseconds(ms)} · <Clock at={at} />
       </span>
     </>
   );

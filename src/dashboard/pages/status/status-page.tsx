@@ -64,7 +64,8 @@ const columns: readonly Column<Check>[] = [
     cell: ({ check, subject, detail, hint, status }) => (
       <span className="flex min-w-0 flex-col leading-4.5">
         <span className="truncate font-medium">
-          {capitalized(check)} {subject !== null && <span className="font-normal text-muted">{subject}</span>}
+          {capitalized(check)}{" "}
+          {subject !== null && <span className="font-normal text-muted">{subject.replaceAll("_", " ")}</span>}
         </span>
         <span className="text-xs whitespace-normal text-faint">
           <Plain>{detail}</Plain>{" "}
