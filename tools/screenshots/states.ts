@@ -88,6 +88,7 @@ export const states: Readonly<Record<string, State>> = {
   },
   offline: async ({ page, open }) => {
     await open("/projects/shop/cron");
+    await openPages(page);
     await page.route(everyCall, (route) => route.abort());
     await page.getByRole("link", { name: "Database", exact: true }).first().click();
     await page.getByText("The platform does not answer").first().waitFor();

@@ -31,6 +31,8 @@ interface EntriesProps {
   readonly namesProjects?: boolean;
 }
 
+const wordOf = (kind: EntryKind) => (kind === "env" ? "variables" : kind);
+
 /** A list of events, newest first, grouped by day. */
 export function Entries({ queryKey, read, kind, onKind, empty, namesProjects = false }: EntriesProps) {
   const pages = useInfiniteQuery({
@@ -51,7 +53,7 @@ export function Entries({ queryKey, read, kind, onKind, empty, namesProjects = f
           <option value="">Everything</option>
           {entryKinds.map((each) => (
             <option key={each} value={each}>
-              {capitalized(each)}
+              {capitalized(wordOf(each))}
             </option>
           ))}
         </Select>
@@ -124,7 +126,7 @@ function EntryRow({ entry, namesProject }: { readonly entry: Entry; readonly nam
         <Actor of={entry.actor} />
       </span>
       <span className="w-24 shrink-0 max-sm:hidden">
-        <Tag>{entry.kind}</Tag>
+        <Tag>{wordOf(entry.kind)}</Tag>
       </span>
       <span className="w-20 shrink-0 text-right text-muted">
         <Ago at={entry.at} />

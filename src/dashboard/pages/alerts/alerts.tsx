@@ -6,7 +6,7 @@ import { Section } from "../../ui/page.tsx";
 import { Checkbox } from "../../ui/field.tsx";
 import { State, Status } from "../../ui/status.tsx";
 import { timeColumn, type Column } from "../../ui/table.tsx";
-import { Plain, Prose } from "../../ui/text.tsx";
+import { Dated, Prose } from "../../ui/text.tsx";
 
 type Alert = Answer<"alerts.list">["alerts"][number];
 
@@ -55,7 +55,7 @@ const columns: readonly Column<Alert>[] = [
     cell: ({ summary, hint, subject }) => (
       <span className="flex min-w-0 flex-col leading-4.5">
         <span className="whitespace-normal">
-          <Plain>{summary}</Plain> {subject !== null && <span className="text-muted">{subject}</span>}
+          <Dated>{summary}</Dated> {subject !== null && <span className="text-muted">{subject}</span>}
         </span>
         {hint !== null && (
           <span className="text-xs whitespace-normal text-faint">

@@ -29,8 +29,8 @@ export function FirstDeployment({ project, isAgain = false }: FirstDeploymentPro
         <Step number={2}>{firstPush}</Step>
       </ol>
       <p className="text-sm text-muted">
-        git asks for a password. <code>berth login {location.origin}</code> and <code>berth link {project.slug}</code>{" "}
-        let it ask no more; without them it is an API token, with any user name. With an SSH key the remote is{" "}
+        git asks for a password: an API token, with any user name. After <code>berth login {location.origin}</code> and{" "}
+        <code>berth link {project.slug}</code> it does not ask. With an SSH key the remote is{" "}
         <code className="wrap-anywhere">{project.git.ssh}</code>. This page shows the deployment as soon as the push
         arrives.
       </p>

@@ -100,8 +100,12 @@ function processesOf(text: string | null): Fields {
   return { ...(web && { start: web }), ...(release && { release }), ...others };
 }
 
+/** Returns a value without the marks of JSON: `worker: node worker.js`. */
 function shown(value: unknown): string {
   if (typeof value === "string") return value;
-  if (Array.isArray(value) && value.every((each) => typeof each === "string")) return value.join(", ");
-  return JSON.stringify(value) ?? "";
+  if (Array.isArray(value)) return value.map(shown).join(value.every((each) => typeof each === "string") ? ", " : "; ");
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "";
+  return Object.entries(value)
+    .map(([name, each]) => `${name}: ${shown(each)}`)
+    .join(", ");
 }

@@ -6,7 +6,7 @@ import { List } from "../../ui/list.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { State } from "../../ui/status.tsx";
 import { type Column } from "../../ui/table.tsx";
-import { Ago, Plain, Prose } from "../../ui/text.tsx";
+import { Ago, Dated, Prose } from "../../ui/text.tsx";
 import { Alerts } from "../alerts/alerts.tsx";
 
 type Check = Answer<"status.get">["checks"][number];
@@ -68,7 +68,7 @@ const columns: readonly Column<Check>[] = [
           {subject !== null && <span className="font-normal text-muted">{subject.replaceAll("_", " ")}</span>}
         </span>
         <span className="text-xs whitespace-normal text-faint">
-          <Plain>{detail}</Plain>{" "}
+          <Dated>{detail}</Dated>{" "}
           {!isGood(status) && hint !== null && (
             <span className="text-warn">
               <Prose>{hint}</Prose>
