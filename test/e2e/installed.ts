@@ -134,6 +134,30 @@ export async function startInstalled(versions: Releases, places: Places = {}): P
   return installed;
 }
 
+// `switching` follows `rehearsed` within milliseconds, so no poll sees the latter as the last line.
+export const killedAfter = ["requested", "fetched", "checked", "backed_up", "copied", "switching", "switched"];
+
+/** Kills the process of the upgrade to this version once after each of `killedAfter`, and returns the steps after which it was running. */
+export async function killAfterSteps(platform: InstalledPlatform, to: string): Promise<readonly string[]> {
+  const killed = new Set<string>();
+  const look = () => {
+    const lines = platform.steps();
+    const last = lines[0]?.source === to ? (lines.at(-1)?.step ?? "") : "";
+    if (!killedAfter.includes(last) || killed.has(last)) return;
+    const runner = findProcess((line) => line.endsWith("main.ts upgrade") && line.includes(platform.prefix));
+    if (runner === undefined) return;
+    killed.add(last);
+    killProcesses([runner]);
+  };
+  // The shortest step takes a tenth of a second.
+  const looking = setInterval(look, 10);
+  await eventually(() => {
+    const lines = platform.steps();
+    return lines.at(-1)?.step === "done" && lines[0]?.source === to;
+  }, "the upgrade is done").finally(() => clearInterval(looking));
+  return [...killed];
+}
+
 /** The end of what the control planes and the upgrade wrote. */
 function lastLines({ folder, ground }: InstalledPlatform): string {
   const files = [join(folder, "log"), join(ground.dataDir, "logs/berthd.log"), join(ground.dataDir, "upgrade/log")];

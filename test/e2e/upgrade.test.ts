@@ -4,9 +4,7 @@ import { mkdirSync, readdirSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { drawCases, runsAll } from "../support/draw-cases.ts";
-import { eventually } from "../support/eventually.ts";
-import { startInstalled, type InstalledPlatform } from "./installed.ts";
-import { findProcess, killProcesses } from "./processes.ts";
+import { killAfterSteps, killedAfter, startInstalled, type InstalledPlatform } from "./installed.ts";
 import { ask, failures, startTraffic } from "./traffic.ts";
 
 const next = "sql/9001-next.sql";
@@ -50,15 +48,12 @@ test("a version that does not start is replaced by the one before, and no reques
   );
 });
 
-// `switching` follows `rehearsed` within milliseconds, so no poll sees the latter as the last line.
-const killedAfter = ["requested", "fetched", "checked", "backed_up", "copied", "switching", "switched"];
-
 test("killed after each step, an upgrade goes on by itself; applications keep their processes", async () => {
   const replica = (await ask(platform.ground.ports.edge, "shop", "/replica")).body;
   const traffic = startTraffic(platform.ground.ports.edge, ["shop"], 20);
   // As a process leaves it that is killed while it fetches.
   mkdirSync(join(platform.prefix, "versions/.install.upgrade/tree"), { recursive: true });
-  const killing = killAfterSteps(killedAfter, "0.2.0");
+  const killing = killAfterSteps(platform, "0.2.0");
   const { upgrade, version, installed } = await platform.upgradeTo("0.2.0");
   const answers = await traffic.stop();
   assert.deepEqual([upgrade.status, version], ["done", "0.2.0"], upgrade.reason ?? "");
@@ -100,7 +95,7 @@ for (const way of ways)
   test(`from 0.1.0 by ${way.join(", ")}, no request fails`, async () => {
     const traffic = startTraffic(platform.ground.ports.edge, ["shop"], 20);
     for (const to of way) {
-      const killing = runsAll ? killAfterSteps(killedAfter, to) : undefined;
+      const killing = runsAll ? killAfterSteps(platform, to) : undefined;
       const { upgrade, version } = await platform.upgradeTo(to);
       assert.deepEqual([upgrade.status, version], ["done", to], upgrade.reason ?? "");
       if (killing !== undefined) assert.deepEqual((await killing).toSorted(), killedAfter.toSorted());
@@ -124,24 +119,3 @@ test("finalizing applies what the version before would not survive, and nothing 
   assert.deepEqual([back.status, version], ["failed", "0.5.0"], "the version before refuses the schema");
   assert.equal((await ask(platform.ground.ports.edge, "shop", "/")).body, "shop");
 });
-
-/** Kills the process of the upgrade to this version once after each of these steps, and returns those after which it was running. */
-async function killAfterSteps(steps: readonly string[], to: string): Promise<readonly string[]> {
-  const killed = new Set<string>();
-  const look = () => {
-    const lines = platform.steps();
-    const last = lines[0]?.source === to ? (lines.at(-1)?.step ?? "") : "";
-    if (!steps.includes(last) || killed.has(last)) return;
-    const runner = findProcess((line) => line.endsWith("main.ts upgrade") && line.includes(platform.prefix));
-    if (runner === undefined) return;
-    killed.add(last);
-    killProcesses([runner]);
-  };
-  // The shortest step takes a tenth of a second.
-  const looking = setInterval(look, 10);
-  await eventually(() => {
-    const lines = platform.steps();
-    return lines.at(-1)?.step === "done" && lines[0]?.source === to;
-  }, "the upgrade is done").finally(() => clearInterval(looking));
-  return [...killed];
-}
