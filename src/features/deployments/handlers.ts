@@ -102,6 +102,7 @@ export const deployments: Handlers<"deployments"> = {
         const { from, to, number } = made;
         if (await isUnseen(ctx.tx, ctx.project.org_id, made.id)) requireMayDeploy(ctx, textOfUnseen(to));
         const changed_variables = [...made.changed_variables];
+        if (changed_variables.length > 0) requireMayDeploy(ctx, textOfVariables(to, changed_variables));
         const newer_branch = await newerBranch(ctx.tx, ctx.project, made.id);
         ctx.note({ target: made.id, detail: { number, from, to, branch: newer_branch, changed_variables } });
         const outcome = async (signal: AbortSignal) => ({
@@ -175,6 +176,12 @@ function textOfNothing(number: number | undefined): RefusalText {
 const textOfUnseen = (number: number): RefusalText => ({
   error: `A token in approval mode made deployment ${number}, and in this project a person decides what of such tokens goes live.`,
   hint: "Name a deployment that a person made or promoted, or ask a person to roll back.",
+});
+
+/** Earlier variables may be an agent's, which a person has taken away since. */
+const textOfVariables = (number: number, keys: readonly string[]): RefusalText => ({
+  error: `A rollback to deployment ${number} would change variables (${keys.join(", ")}), and in this project a person decides about those.`,
+  hint: "Name a deployment with the variables of now, or ask a person to roll back.",
 });
 
 /**

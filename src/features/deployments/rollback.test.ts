@@ -210,3 +210,45 @@ test("where agents deploy to previews only, they roll back to nothing that no pe
   for (const allowed of [await rollBackTo(1), await rollBackTo(3), await rollBackTo(2, org.owner)])
     assert.equal(allowed.status, 200, allowed.text);
 });
+
+test("where agents deploy to previews only, they bring back no variable that a person took away", async () => {
+  const { db, vault } = { db: api.database.db, vault: api.platform.vault };
+  const agent = await testToken(db, org.id, { role: "owner", approval_mode: true });
+  const { id: project_id, slug } = await testProject(api.platform, org);
+  const owner = { org_id: org.id, project_id };
+  const own = { GREETING: "hello" };
+  for (const [number, status, variables] of [
+    [1, "retired", own],
+    [2, "retired", { ...own, NODE_OPTIONS: "--require /agent.js" }],
+    [3, "active", own],
+  ] as const) {
+    const build_id = await testBuild(api.platform, owner, { status: "succeeded" });
+    const id = await testDeployment(api.platform, owner, { build_id, number, status });
+    const sealed_variables = vault.seal(project_id, `deployment:${id}`, JSON.stringify(variables));
+    const change = { activated_at: new Date(), sealed_variables };
+    await db.updateTable("deployment").set(change).where("id", "=", id).execute();
+  }
+  const path = `/v1/projects/${slug}`;
+  const set = (key: string, body: object, token: string) =>
+    api.call("PUT", `${path}/env/${key}?dry_run=true`, { token, body });
+  assert.equal(
+    (await api.call("PUT", `${path}/env/GREETING`, { token: org.owner, body: { value: "hello" } })).status,
+    204,
+  );
+  const ways = [
+    (token: string) => api.call("POST", `${path}/rollback?dry_run=true`, { token, body: { deployment: 2 } }),
+    (token: string) => set("NODE_OPTIONS", { from_deployment: 2 }, token),
+  ];
+  for (const way of ways) assert.equal((await way(agent.text)).status, 200);
+  await db.updateTable("project").set({ agents: "preview" }).where("id", "=", project_id).execute();
+  for (const way of ways) {
+    const refused = await way(agent.text);
+    assert.deepEqual([refused.status, refused.body["code"]], [403, "forbidden"], refused.text);
+    assert.equal((await way(org.owner)).status, 200);
+  }
+  const allowed = await api.call("POST", `${path}/rollback?dry_run=true`, {
+    token: agent.text,
+    body: { deployment: 1 },
+  });
+  assert.equal(allowed.status, 200, allowed.text);
+});

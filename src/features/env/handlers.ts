@@ -25,8 +25,8 @@ export const env: Handlers<"env"> = {
 
   async set(ctx, { params, body }) {
     const { key } = params;
-    // An earlier value brings nothing new.
-    if (body.value !== undefined) requireMayDeploy(ctx, agentsPreview);
+    // An earlier value, too: an agent may have set it, and a person may have taken it away since.
+    requireMayDeploy(ctx, agentsPreview);
     const project = await lockChangeable(ctx, [key]);
     const value = body.value ?? (await valueOfDeployment(ctx, key, body.from_deployment ?? 0));
     await store(ctx, project, { [key]: value });
