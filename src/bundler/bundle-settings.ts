@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url";
 import tailwind from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
 import type { InlineConfig, Plugin } from "vite";
+import { needsAllProjects } from "../contract/access.ts";
 import { errors } from "../contract/errors.ts";
 import { routes } from "../contract/routes.ts";
 import type { Row } from "../contract/table.ts";
@@ -62,9 +63,11 @@ const byName = new Map(routes.map((row) => [row.name, row]));
 export const route = (name) => byName.get(name);`;
 }
 
-function neededOf({ name, method, path, access, scope, further_scopes, waits }: Row): Partial<Row> {
+function neededOf(row: Row): Partial<Row> {
+  const { name, method, path, access, scope, further_scopes, waits } = row;
+  const within = needsAllProjects(row) ? {} : { within_projects: true };
   const further = further_scopes.length > 0 ? { further_scopes } : {};
-  return { name, method, path, access, scope, ...further, ...(waits ? { waits } : {}) };
+  return { name, method, path, access, scope, ...further, ...within, ...(waits ? { waits } : {}) };
 }
 
 function errorsModule(): string {

@@ -10,10 +10,10 @@ export function Rights({
   readonly of: Pick<Member, "role" | "platform_admin" | "projects">;
 }) {
   return (
-    <span className="inline-flex gap-1">
+    <span className="inline-flex gap-1 max-sm:flex-col max-sm:items-start">
       <Tag>{admin ? "operator" : role}</Tag>
       {projects !== null && (
-        <span title={projects.join(", ")}>
+        <span className="max-w-24 truncate sm:max-w-60" title={projects.join(", ")}>
           <Tag>{projects.length === 1 ? projects[0] : `${projects.length} projects`}</Tag>
         </span>
       )}
