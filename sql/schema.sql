@@ -966,7 +966,8 @@ CREATE TABLE public.oauth_grant (
     denied_at timestamp with time zone,
     used_at timestamp with time zone,
     polled_at timestamp with time zone,
-    expires_at timestamp with time zone NOT NULL
+    expires_at timestamp with time zone NOT NULL,
+    address text
 );
 
 CREATE TABLE public.organization (
@@ -1879,6 +1880,8 @@ CREATE INDEX oauth_client_by_address ON public.oauth_client USING btree (address
 CREATE INDEX oauth_client_by_use ON public.oauth_client USING btree (last_used_at NULLS FIRST, created_at);
 
 CREATE INDEX oauth_grant_by_end ON public.oauth_grant USING btree (expires_at);
+
+CREATE INDEX oauth_grant_waiting ON public.oauth_grant USING btree (expires_at) WHERE (user_code_hash IS NOT NULL);
 
 CREATE UNIQUE INDEX organization_is_first ON public.organization USING btree (is_first) WHERE is_first;
 

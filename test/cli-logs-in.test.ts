@@ -4,8 +4,10 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { test } from "node:test";
+import { sql } from "kysely";
 import { readEnvironment, type Environment } from "../src/cli/environment.ts";
 import { runCommandLine } from "../src/cli/run-command-line.ts";
+import { limits } from "../src/contract/limits.ts";
 import { cliUser, type CliUser } from "./support/cli.ts";
 import { consentBrowser, cookieFor, nonceOf } from "./support/consent.ts";
 import { eventually, guardMs } from "./support/eventually.ts";
@@ -206,4 +208,24 @@ test("an address guesses ten codes in a minute", async () => {
   const statuses = [];
   for (let guess = 0; guess < 11; guess += 1) statuses.push((await typing("BBBB-BBBB")).status);
   assert.equal(statuses.at(-1), 429);
+});
+
+test("when ten thousand programs wait, the address with the most of them loses the oldest, and nobody else is refused", async () => {
+  const { body: known } = await device();
+  await sql`insert into oauth_grant (hash, user_code_hash, client_id, address, opened_by, expires_at)
+    select sha256(('waits ' || n)::bytea), sha256(('typed ' || n)::bytea), 'berth-cli', '192.0.2.' || least(n / 1111, 7),
+      case when n % 1111 = 0 then 'per_who_typed_it' end, now() + interval '5 minutes' + n * interval '1 millisecond'
+    from generate_series(0, ${limits.oauth_devices_waiting - 1}) n`.execute(db);
+  const over = async () =>
+    (
+      await sql<{ address: string; count: number }>`select address, count(*)::integer as count from oauth_grant
+        where address like '192.0.2.%' and expires_at <= now() group by address`.execute(db)
+    ).rows;
+  const { status, body } = await device();
+  assert.equal(status, 200);
+  const [first, ...rest] = await over();
+  assert.deepEqual([first?.address, rest], ["192.0.2.7", []], "the largest group, which has two shares");
+  await device();
+  assert.equal((await over())[0]?.count, (first?.count ?? 0) + 1);
+  for (const each of [known, body]) assert.equal(await poll(String(each["device_code"])), "authorization_pending");
 });

@@ -119,6 +119,20 @@ test("the CLI invites a person, changes what they reach, and removes them by nam
   assert.match((await owner.berth(["members"])).stdout, /`berth members invite`/);
 });
 
+test("a person leaves by the CLI that they logged in, and a token of nobody's does not", async () => {
+  const { url } = (await json(owner, ["members", "invite"])) as { url: string };
+  const body = JSON.stringify({ code: new URL(url).hash.slice(1), name: "Eve" });
+  const headers = { "content-type": "application/json", origin: "http://berth.test", "x-berth-dashboard": "1" };
+  const joined = await fetch(`${api.baseUrl}/session/join`, { method: "POST", headers, body });
+  const { token } = (await joined.json()) as { token: string };
+  await using eve = await cliUser({ url: api.baseUrl, token });
+  assert.equal((await eve.berth(["members", "leave"])).exitCode, 2, "nobody can be asked");
+  const left = await eve.berth(["members", "leave", "--yes"]);
+  assert.match(left.stderr, /^You left acme\./);
+  assert.match((await owner.berth(["members"])).stdout, /`berth members invite`/);
+  assert.match((await owner.berth(["members", "leave", "--yes"])).stderr, /This token is no person's/);
+});
+
 test("the CLI can show every list and every single resource of the API", async () => {
   await json(owner, ["create", "shown"]);
   for (const args of [

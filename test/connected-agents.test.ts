@@ -475,7 +475,7 @@ async function joinAs(name: string) {
 const person = async (name: string) =>
   db.selectFrom("person").select("id").where("name", "=", name).executeTakeFirstOrThrow();
 
-test("a session without a proof that the person is there connects no command line that changes people, tokens and keys", async () => {
+test("a session without a proof that the person is there connects no command line that changes people, tokens and keys, and nothing for longer than a week", async () => {
   const { cookie } = await joinAs("Lin");
   const { id } = await person("Lin");
   const admin = { platform_admin: true, scopes: [...scopes] };
@@ -495,10 +495,19 @@ test("a session without a proof that the person is there connects no command lin
     ).html;
   assert.match(await shown(), /href="\/sign-in\?next=%2Fsession%2Fauthorize%3F[^"]+">sign in again<\/a> first/);
   assert.deepEqual(await rightsOf(), [false, false, false, true]);
+  const agent = async () => {
+    const page = await consentBrowser(api.baseUrl, cookie).load(asked());
+    const { headers } = await consentBrowser(api.baseUrl, cookie).decide(asked());
+    const { body } = await exchange(answerOf(headers).get("code") ?? "");
+    const days = Math.round(Number(body["expires_in"]) / 86_400);
+    return [days, page.html.includes("For longer, <a href")];
+  };
+  assert.deepEqual(await agent(), [7, true], "nor an agent that stays for longer than the session");
   await db.updateTable("session").set({ fresh_at: new Date() }).where("person_id", "=", id).execute();
   await api.platform.wakeups.send(db, "tokens");
   await eventually(async () => !(await shown()).includes("sign in again"), "the session is fresh");
   assert.deepEqual(await rightsOf(), [true, true, true, true]);
+  assert.deepEqual(await agent(), [90, false]);
 });
 
 test("signing out everywhere ends also what a person's command line has connected", async () => {

@@ -158,4 +158,18 @@ export const rows = [
     activity: "sessions.ended",
     summary: "Sign out in every browser, also this one, and disconnect your programs, within a second",
   }),
+  row({
+    name: "me.leave",
+    request: "DELETE /v1/me/membership",
+    // No fresh proof: it gives nothing away, and who has no passkey may leave, too.
+    may: "member tokens:write",
+    within_projects: true,
+    approval: true,
+    success: [204],
+    errors: ["conflict", "last_owner_token"],
+    changes_rights: true,
+    activity: "member.left",
+    summary:
+      "Leave the organization: your sessions, and the tokens and SSH keys that you created here, end within a second",
+  }),
 ] as const;

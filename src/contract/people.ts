@@ -93,8 +93,9 @@ export const rows = [
     name: "people.list",
     request: "GET /v1/members",
     may: "member tokens:read",
+    within_projects: true,
     result: z.object({ members: z.array(member) }),
-    summary: "List the people of the organization",
+    summary: "List the people of the organization; only yourself if you are limited to projects",
   }),
   row({
     name: "people.update",

@@ -55,6 +55,9 @@ export function createGitGate(receiving: Receiving & { readonly admits: CodeAdmi
       return found;
     },
     async findProject(caller, path, access) {
+      const { kind, token_id } = caller as Known;
+      // A key lives as long as the token that registered it, which counts as used with it.
+      if (kind === "key" && token_id !== null) recordUse(db, token_id).catch(() => {});
       const found = await lookUp(receiving, caller as Known, path, access);
       if (found.outcome !== "found" || access === "read") return found;
       return receiving.admits({ slug: caller.organization_slug }) ? found : { outcome: "refused", reason: unisolated };

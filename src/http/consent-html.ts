@@ -1,5 +1,6 @@
 import type { Caller } from "../features/context.ts";
 import { escape, table, type PageContent } from "./decision-html.ts";
+import { unprovenDays } from "./handlers.ts";
 
 export interface ShownConsent {
   /** Who consents, in the organization that the program gets. */
@@ -11,7 +12,7 @@ export interface ShownConsent {
   /** The host whose document describes the program; null: it registered itself. */
   readonly describedBy: string | null;
   readonly isCommandLine: boolean;
-  /** Where a person proves to be there whose sign-in is too old for all that a command line may get; null: they have. */
+  /** Where a person proves to be there whose sign-in is too old for all that a program may get; null: they have. */
   readonly proof: string | null;
   /** Who gets the answer; null: the program that shows the code which the person typed. */
   readonly receiver: { readonly name: string; readonly isOnThisComputer: boolean } | null;
@@ -101,7 +102,16 @@ function rightsOf({ caller, isCommandLine, proof }: ShownConsent): string {
       : "";
   return `<fieldset><legend>Rights</legend>${box("read_only", "Read only")}
 ${box("approval_mode", "Ask a person before anything irreversible", !isCommandLine)}${admin}</fieldset>
-<fieldset><legend>Ends</legend><label>after <select name="days"><option value="7">7 days</option><option value="30">30 days</option><option value="90" selected>90 days</option></select></label></fieldset>`;
+<fieldset><legend>Ends</legend>${endOf(proof)}</fieldset>`;
+}
+
+function endOf(proof: string | null): string {
+  if (proof !== null)
+    return `<p>after ${unprovenDays} days. For longer, <a href="${escape(proof)}">sign in again</a> first.</p>`;
+  const options = [7, 30, 90].map(
+    (days) => `<option value="${days}"${days === 90 ? " selected" : ""}>${days} days</option>`,
+  );
+  return `<label>after <select name="days">${options.join("")}</select></label>`;
 }
 
 /** Asks for the code that a program shows on another screen. */

@@ -116,6 +116,7 @@ export {
   registerClient,
   shownName,
   startDevice,
+  unprovenDays,
   whyNotConnect,
   type Choice,
   type Client,
@@ -133,6 +134,7 @@ export {
   authenticate,
   createSignInLink,
   isToolsText,
+  ownTokenIds,
   peekSignInLink,
   recordUse,
   redeemSignInLink,
@@ -183,6 +185,7 @@ export interface Found {
   readonly id: string;
   readonly project_id?: string | null;
   readonly token_id?: string;
+  readonly created_by?: string | null;
 }
 
 type Find = (db: Db | Tx, caller: Pick<Caller, "org_id">, name: string) => Promise<Found | undefined>;

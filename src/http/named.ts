@@ -1,14 +1,14 @@
 import { nameOf, namesOrganization, type Row } from "../contract/table.ts";
 import { Refused, type Caller, type NamedProject } from "../features/context.ts";
 import type { Db, Tx } from "../store/database.ts";
-import { finders, livingProject, type Found } from "./handlers.ts";
+import { finders, livingProject, ownTokenIds, type Found } from "./handlers.ts";
 
 /** Finds the object that a request's path names, if the caller may see it; undefined when it is missing. */
 export async function findNamed(db: Db | Tx, row: Row, caller: Caller, params: unknown): Promise<Found | undefined> {
   const orgId = await organizationOf(db, row, caller, params);
   if (row.names === null || orgId === undefined) return undefined;
   const found = await finders[row.names](db, { org_id: orgId }, nameOf(row, params) ?? "");
-  return found !== undefined && isWithin(caller, found) ? found : undefined;
+  return found !== undefined && (await isWithin(db, row, caller, found)) ? found : undefined;
 }
 
 /**
@@ -20,8 +20,12 @@ export async function requireWithinProjects(db: Db | Tx, row: Row, caller: Calle
   if ((await findNamed(db, row, caller, params)) === undefined) throw new Refused("not_found");
 }
 
-function isWithin({ project_ids, token_id }: Caller, found: Found): boolean {
+async function isWithin(db: Db | Tx, { names }: Row, caller: Caller, found: Found): Promise<boolean> {
+  const { project_ids, token_id } = caller;
   if (project_ids === null || project_ids.includes(found.project_id ?? found.id)) return true;
+  // Tokens, and the keys that they registered, belong to nobody's projects, but to who made them.
+  if (names === "token") return (await ownTokenIds(db, caller)).has(found.id);
+  if (names === "key") return (await ownTokenIds(db, caller)).has(found.created_by ?? "");
   // A token waits for the decisions about its own requests, whatever they concern.
   return found.token_id === token_id;
 }

@@ -57,7 +57,9 @@ export function addOauth(app: FastifyInstance, given: Oauth): void {
       const { client_id, device_name } = request.body ?? {};
       if (client_id !== commandLine.id) return fail(reply, "unauthorized_client");
       limitAddress(given, request, "device");
-      const started = await startDevice(given.platform, commandLine, shownName(device_name));
+      const address = addressKey(request.clientAddress);
+      const device = shownName(device_name);
+      const started = await startDevice(given.platform, { client: commandLine, device, address });
       return sendJson(reply, 200, {
         ...started,
         verification_uri: `${new URL(given.platform.addresses.controlUrl).origin}/session/device`,

@@ -589,6 +589,7 @@ export interface Tables {
     used_at: Timestamp | null;
     polled_at: Timestamp | null;
     expires_at: Timestamp;
+    address: string | null;
   };
   organization: {
     id: string;

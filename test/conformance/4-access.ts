@@ -89,6 +89,12 @@ export function accessRows(subject: () => Subject): void {
     assert.deepEqual([disabled.body.can_sign_in, disabled.body.organizations], [false, ["main"]]);
     await subject().expect(200, "POST", `${account}/enable`, { as: "operator" });
     await subject().expect(204, "DELETE", `/v1/members/${id}`);
+    assert.equal((await subject().expect(409, "DELETE", "/v1/me/membership")).body.code, "conflict");
+    const again = await subject().expect(201, "POST", "/v1/invites", { body: {} });
+    subject().secrets.add(again.body.url);
+    const leaver = await joinBy(subject(), again.body.url);
+    await subject().expect(204, "DELETE", "/v1/me/membership", { as: leaver });
+    await subject().expect(401, "GET", "/v1/me", { as: leaver });
     const other = await subject().expect(201, "POST", "/v1/invites", { body: {} });
     await subject().expect(204, "DELETE", `/v1/invites/${other.body.id}`);
   });

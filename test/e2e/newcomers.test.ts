@@ -9,7 +9,7 @@ import { run } from "../../src/kit/exec.ts";
 import { launchBrowser, noBrowser, type TestBrowser } from "../support/browser.ts";
 import { cliUser, type CliUser } from "../support/cli.ts";
 import { eventually, guardMs } from "../support/eventually.ts";
-import { withPasskeys } from "./dashboard-page.ts";
+import { looksRight, withPasskeys } from "./dashboard-page.ts";
 import { nodeApp, startPlatform, type TestPlatform } from "./platform.ts";
 
 /** From the first click of a new owner to the deployment of the colleague. */
@@ -58,6 +58,23 @@ async function invites(owner: Page): Promise<string> {
   await owner.getByLabel("shop", { exact: true }).check();
   await press(owner, "Invite");
   return owner.getByRole("dialog", { name: "The invitation" }).locator("code").innerText();
+}
+
+/** The colleague sees only themselves and their own program, and leaves. */
+async function leaves(colleague: Page): Promise<void> {
+  await goTo(colleague, "/access");
+  const people = colleague.getByRole("table", { name: "People" }).getByRole("row");
+  await people.filter({ hasText: "Ada" }).waitFor();
+  assert.equal(await people.filter({ hasText: "Grace" }).count(), 0);
+  await colleague.getByRole("button", { name: /^Disconnect berth on / }).waitFor();
+  await looksRight(colleague);
+  await goTo(colleague, "/account");
+  await press(colleague, "Leave the organization");
+  const dialog = colleague.getByRole("dialog");
+  await dialog.getByLabel("Type main to confirm").fill("main");
+  await looksRight(colleague);
+  await dialog.getByRole("button", { name: "Leave", exact: true }).click();
+  await reads(colleague, "Your session has ended");
 }
 
 /** Asserts that a page shows no token: neither its elements, nor its fields, its address or what it stores. */
@@ -149,6 +166,9 @@ test(
     for (const each of [printed, stdout, stderr, linked.stdout, linked.stderr, listed.stdout])
       assert.doesNotMatch(each, token);
     await keepsNoToken(user);
+    await leaves(colleague);
+    const refused = await user.berth(["projects"]);
+    assert.equal(refused.exitCode, 3, "the colleague's programs have ended, too");
     const { body } = await platform.call<{ activity: { actor: string; action: string }[] }>("GET", "/v1/activity");
     assert.ok(JSON.stringify(body).includes("Ada via berth on"), JSON.stringify(body).slice(0, 2000));
   },

@@ -272,9 +272,15 @@ test("a person pushes under their own name, within their projects, until they ar
     });
     assert.notEqual(reached.exitCode, 0);
   }
+  const { db } = api.database;
+  const dayAgo = new Date(Date.now() - 86_400_000);
+  const membership = () => db.selectFrom("api_token").select("last_used_at").where("id", "=", ada.id);
+  await db.updateTable("api_token").set({ last_used_at: dayAgo }).where("id", "=", ada.id).execute();
   const deploying = own.pushBy({ keyFile }, "main");
   await deployNext(own.project.id);
   await deploying;
+  const isUsed = async () => Date.parse((await membership().executeTakeFirstOrThrow()).last_used_at ?? "") > +dayAgo;
+  assert.ok(await until(isUsed, { timeoutMs: guardMs }), "what registered a key counts as used with it");
   const ended = { finished_at: new Date(), activated_at: new Date() };
   await api.database.db.updateTable("deployment").set(ended).where("project_id", "=", own.project.id).execute();
   const { body } = await api.call("GET", "/v1/activity?project=hers", { token: org.owner });

@@ -79,6 +79,7 @@ export const losses: Readonly<Record<string, Loss>> = {
   "me.end_sessions": { adds: "nothing; the person signs in again" },
   "me.update": { brings_back: "the same request with the name that the activity keeps as `before`" },
   "me.rename_passkey": { brings_back: "the same request with the earlier name" },
+  "me.leave": "asks",
   "me.delete_passkey": "asks",
   "me.unlink_identity": "asks",
   "providers.set": "asks",

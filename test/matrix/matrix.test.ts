@@ -155,7 +155,7 @@ for (const row of routes as readonly Row[]) {
 
 /** Derives the expected status from the table of permissions, independently of the server's code. */
 function expectedStatus(row: string, permission: Permission, caller: CallerName): number {
-  const { access, scope, names, allowed, ofPerson } = permission;
+  const { access, scope, names, allowed, ofPerson, ofMember = allowed, ofLimited = allowed } = permission;
   if (access === "public") return allowed;
   switch (caller) {
     case "no token":
@@ -171,11 +171,11 @@ function expectedStatus(row: string, permission: Permission, caller: CallerName)
       // A call that would fail anyway gets its error and creates no approval.
       return permission.approval && allowed < 400 ? 403 : allowed;
     case "member":
-      return access === "member" ? allowed : 403;
+      return access === "member" ? ofMember : 403;
     case "limited":
-      return access === "operator" || !isOpenToLimited(row, permission) ? 403 : allowed;
+      return access === "operator" || !isOpenToLimited(row, permission) ? 403 : ofLimited;
     case "limited person":
-      return access !== "member" || !isOpenToLimited(row, permission) ? 403 : (ofPerson ?? allowed);
+      return access !== "member" || !isOpenToLimited(row, permission) ? 403 : (ofPerson ?? ofLimited);
     case "owner":
       return access === "operator" ? 403 : allowed;
     case "operator":

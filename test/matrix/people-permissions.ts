@@ -26,6 +26,10 @@ export const peoplePermissions: Readonly<Record<string, Permission>> = {
     allowed: 409,
     ofPerson: 204,
   },
+  "me.leave": {
+    ...{ ...me, scope: "tokens:write", approval: true, method: "DELETE", path: () => "/v1/me/membership" },
+    ...{ allowed: 409, ofPerson: 204 },
+  },
   "me.passkeys": { ...me, method: "GET", path: () => "/v1/me/passkeys", allowed: 200 },
   "me.rename_passkey": { ...ownPasskey, method: "PATCH", body: () => ({ name: "Phone" }), allowed: 409, ofPerson: 404 },
   "me.delete_passkey": { ...ownPasskey, approval: true, method: "DELETE", allowed: 409, ofPerson: 404 },

@@ -15,6 +15,10 @@ export interface Permission {
   readonly allowed: number;
   /** The status that a person in a session gets, where it differs from a token's. */
   readonly ofPerson?: number;
+  /** The status that a member gets for the things of others. */
+  readonly ofMember?: number;
+  /** The status that tokens and people limited to projects get for the things of others. */
+  readonly ofLimited?: number;
   /** The path contains the organization, so operators of any organization can reach the thing. */
   readonly everyOrganization?: true;
   /** The kind of thing in the path; everything but an organization belongs to an organization. */
@@ -45,6 +49,8 @@ export const openToLimited: readonly string[] = [
     "me.identities",
     "me.unlink_identity",
     "me.end_sessions",
+    "me.leave",
+    "people.list",
     "projects.list",
     "templates.list",
     "overview.get",
@@ -52,6 +58,7 @@ export const openToLimited: readonly string[] = [
     "activity.changes",
   ],
   ...["approvals.list", "approvals.get", "approvals.withdraw", "tokens.create", "ssh-keys.create"],
+  ...["tokens.list", "tokens.delete", "ssh-keys.list", "ssh-keys.delete"],
 ];
 
 export const project = ({ project: { slug } }: Things) => `/v1/projects/${slug}`;

@@ -407,7 +407,7 @@ export const permissions: Readonly<Record<string, Permission>> = {
     approval: true,
     method: "DELETE",
     path: ({ token }) => `/v1/api-tokens/${token}`,
-    allowed: 204,
+    ...{ allowed: 204, ofMember: 403, ofLimited: 404 },
   },
   "ssh-keys.create": {
     ...ofNothing,
@@ -426,7 +426,8 @@ export const permissions: Readonly<Record<string, Permission>> = {
     approval: true,
     method: "DELETE",
     path: ({ key }) => `/v1/ssh-keys/${key}`,
-    allowed: 204,
+    // Nothing registered the key that lives on, so it is no other member's.
+    ...{ allowed: 204, ofLimited: 404 },
   },
   "registries.list": {
     ...ofNothing,

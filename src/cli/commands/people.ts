@@ -5,6 +5,7 @@ import { addCommand, addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { usageError } from "../failures.ts";
 import { oneNamed } from "../one-named.ts";
+import { confirm } from "../prompts.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
 import { actCommand, listCommand } from "../row-commands.ts";
 
@@ -18,6 +19,7 @@ export function addPeople(program: Command, ctx: CliContext): void {
   addInvite(members, ctx);
   addSet(members, ctx);
   addRemove(members, ctx);
+  addLeave(members, ctx);
   addInvitations(members, ctx);
   addRevoke(members, ctx);
 }
@@ -124,6 +126,23 @@ function addRemove(members: Command, ctx: CliContext): void {
     },
     text: (_, _paint, { thing }) => `Removed ${oneLine(thing.name)}.`,
   });
+}
+
+function addLeave(members: Command, ctx: CliContext): void {
+  addCommand(members, {
+    usage: "leave",
+    summary: "Leave the organization of this login",
+    examples: ["berth members leave"],
+  })
+    .option("-y, --yes", "don't ask")
+    .action(async ({ yes }: { yes?: boolean }) => {
+      const client = await ctx.client();
+      const { slug } = (await client.call("me.get")).organization;
+      const what = `You leave ${slug}: your sessions, and the tokens and SSH keys that you created there, end at once.`;
+      await confirm(ctx, what, { name: slug, yes });
+      await client.call("me.leave");
+      ctx.output.note(() => `You left ${slug}. This login has ended: \`berth logout\` forgets it.`);
+    });
 }
 
 function addInvitations(members: Command, ctx: CliContext): void {

@@ -227,14 +227,15 @@ const sentences: Readonly<Record<string, (row: Telling) => string>> = {
   "token.connected": ({ detail }) => `Program${named(detail)} connected`,
   "token.deleted": ({ detail }) => `Token${named(detail)} revoked`,
   "member.joined": ({ target, detail }) => `${target} joined as ${word(detail["role"])}`,
-  "member.updated": ({ target, detail }) => `Rights of ${target} changed: ${word(detail["role"])}`,
-  "member.removed": ({ target }) => `${target} was removed`,
+  "member.updated": ({ target, detail }) => `Rights of ${target} changed: ${word(detail["role"])}${stillOwned(detail)}`,
+  "member.removed": ({ target, detail }) => `${target} was removed${stillOwned(detail)}`,
+  "member.left": ({ target, detail }) => `${target} left the organization${stillOwned(detail)}`,
   "invite.created": ({ detail }) => `A person was invited as ${word(detail["role"])}`,
   "invite.revoked": () => "An invitation was revoked",
   "sessions.ended": ({ target }) => `${target} signed out everywhere`,
   "person.renamed": ({ target, detail }) => `${word(detail["before"])} is now named ${target}`,
   "person.link_made": ({ target }) => `The operator made a sign-in link for ${target}`,
-  "person.disabled": ({ target }) => `The operator disabled ${target}`,
+  "person.disabled": ({ target, detail }) => `The operator disabled ${target}${stillOwned(detail)}`,
   "person.enabled": ({ target }) => `The operator enabled ${target} again`,
   "passkey.added": ({ target, detail }) => `${target} added a passkey${named(detail)}`,
   "passkey.renamed": ({ target, detail }) => `${target} named a passkey${named(detail)}`,
@@ -263,6 +264,11 @@ function repeated(times: unknown, since: unknown): string {
 // Details come from the database and may have any type.
 function word(value: unknown): string {
   return typeof value === "string" || typeof value === "number" ? String(value) : "";
+}
+
+/** Names the organizations whose only owner is a token that a former administrator has seen. */
+function stillOwned({ last_owner_of: slugs }: Readonly<Record<string, unknown>>): string {
+  return Array.isArray(slugs) ? `; an owner token that they made is the only owner of ${listed(slugs)}` : "";
 }
 
 function listed(value: unknown): string {

@@ -184,6 +184,10 @@ const words: { readonly [N in AskedFor]: Words } = {
     order: (asked) => `Revoke the invitation ${called(asked)}`,
     effect: () => "Its link no longer works. Whoever has joined stays.",
   },
+  "me.leave": {
+    order: (asked) => `Let ${called(asked)} leave the organization`,
+    effect: () => "The person's sessions, and the tokens and SSH keys that they created here, end within a second.",
+  },
   "me.delete_passkey": {
     order: () => "Delete a passkey",
     effect: () => "Its person no longer signs in with it.",

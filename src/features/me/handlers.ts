@@ -3,6 +3,7 @@ import {
   describePerson,
   endSessionsOf,
   identitiesOf,
+  leave,
   passkeysOf,
   removeWay,
   renamePasskey,
@@ -74,6 +75,8 @@ export const me: Handlers<"me"> = {
     ctx.note({ target: ctx.caller.token_name, detail: { sessions: ended } });
     return undefined;
   },
+
+  leave,
 };
 
 type Changing =

@@ -6,6 +6,7 @@ import { voidApprovals } from "../approvals/approvals.ts";
 import { recordActivity } from "../activity/activity.ts";
 import { lockKeepsOwner } from "../tokens/tokens.ts";
 import * as accounts from "./account-queries.ts";
+import { endOwnerTokens } from "./end-membership.ts";
 import { endSessions, revokeTokens, selectPerson, tokensOfMember, useChallenge } from "./queries.ts";
 
 /** What the platform's operator does with people. */
@@ -42,7 +43,9 @@ export const accountHandlers: Pick<Handlers<"people">, "accounts" | "link" | "di
     if (!(await accounts.setDisabled(tx, id, true)))
       return ctx.fail("conflict", { error: `${found.name} is disabled already.` });
     await endSessions(tx, { person_id: id });
+    const last_owner_of: string[] = [];
     for (const { org_id, id: member } of memberships) {
+      last_owner_of.push(...(await endOwnerTokens(ctx, { org_id, id: member })));
       const made = (await tokensOfMember(tx, org_id, member)).map((token) => token.id);
       await accounts.endKeysAndInvites(tx, org_id, made);
       // The membership stays, for the case that the person is enabled again.
@@ -52,6 +55,7 @@ export const accountHandlers: Pick<Handlers<"people">, "accounts" | "link" | "di
     }
     await platform.wakeups.send(tx, "tokens");
     await tellOrganizations(ctx, "person.disabled", found);
+    if (last_owner_of.length > 0) ctx.note({ detail: { last_owner_of } });
     return (await accounts.selectAccount(tx, id)) ?? ctx.fail("not_found");
   },
 

@@ -3,10 +3,10 @@ import { scopes, type Role } from "../../contract/access.ts";
 import { limits } from "../../contract/limits.ts";
 import { scopesOf } from "../../contract/routes.ts";
 import { newId } from "../../kit/ids.ts";
-import { voidApprovals } from "../approvals/approvals.ts";
 import type { Context, Handlers } from "../context.ts";
-import { lockKeepsOwner, mayRevoke, projectIdsOf, requireRightsNow, rightsWithin } from "../tokens/tokens.ts";
+import { mayRevoke, projectIdsOf, requireRightsNow, rightsWithin } from "../tokens/tokens.ts";
 import { accountHandlers } from "./accounts.ts";
+import { endMembership, endOwnerTokens, requireOtherOwner } from "./end-membership.ts";
 import { linkHash } from "./people.ts";
 import * as queries from "./queries.ts";
 import { inviteMs, within } from "./rules.ts";
@@ -15,7 +15,11 @@ export const people: Handlers<"people"> = {
   ...accountHandlers,
 
   async list(ctx) {
-    return { members: await queries.listMembers(ctx.tx, ctx.caller.org_id) };
+    const members = await queries.listMembers(ctx.tx, ctx.caller.org_id);
+    // Who is limited to projects learns nothing about people elsewhere in the organization.
+    const isSeen = ({ person_id }: { person_id: string | null }) =>
+      ctx.caller.project_ids === null || person_id === ctx.caller.person_id;
+    return { members: members.filter(isSeen) };
   },
 
   async update(ctx, { params, body }) {
@@ -30,6 +34,8 @@ export const people: Handlers<"people"> = {
     requireToHave(ctx, { role, platform_admin: member.platform_admin });
     const rights = { role, project_ids: role === "owner" ? null : project_ids };
     if (role !== "owner") await requireOtherOwner(ctx, member);
+    const isDemoted = member.platform_admin && role !== "owner";
+    const last_owner_of = isDemoted ? await endOwnerTokens(ctx, { org_id: caller.org_id, id: member.id }) : [];
     for (const token of await queries.tokensOfMember(tx, caller.org_id, member.id)) {
       const isMember = token.id === member.id;
       const left = isMember ? rights : within(token, rights);
@@ -39,24 +45,14 @@ export const people: Handlers<"people"> = {
     }
     await ctx.platform.wakeups.send(tx, "tokens");
     const changed = (await queries.selectMember(tx, caller.org_id, member.id)) ?? ctx.fail("not_found");
-    ctx.note({ target: member.name, resource: member.id, detail: { role, projects: changed.projects } });
+    const detail = { role, projects: changed.projects, ...(last_owner_of.length > 0 && { last_owner_of }) };
+    ctx.note({ target: member.name, resource: member.id, detail });
     return changed;
   },
 
   async remove(ctx, { params }) {
-    const { tx, caller, platform } = ctx;
     const member = await changeable(ctx, params.id);
-    await requireOtherOwner(ctx, member);
-    const made = await queries.tokensOfMember(tx, caller.org_id, member.id);
-    await queries.revokeTokens(
-      tx,
-      caller.org_id,
-      made.map(({ id }) => id),
-    );
-    for (const { id } of made) await voidApprovals(tx, platform.wakeups, { org_id: caller.org_id, token_id: id });
-    await platform.wakeups.send(tx, "tokens");
-    ctx.note({ target: member.name, resource: member.id, detail: { tokens: made.length - 1 } });
-    return undefined;
+    return endMembership(ctx, member);
   },
 
   async invite(ctx, { body }) {
@@ -154,13 +150,4 @@ async function changeable(ctx: Changing, id: string) {
   if (!mayRevoke(ctx.caller, member))
     return ctx.fail("forbidden", { error: "Only an administrator of the platform may change another one." });
   return member;
-}
-
-async function requireOtherOwner(ctx: Changing, member: { readonly id: string; readonly role: string }) {
-  const keeps = await lockKeepsOwner(ctx.tx, ctx.caller.org_id, member.id);
-  if (member.role === "owner" && !keeps)
-    ctx.fail("last_owner_token", {
-      error: "The organization would have no owner left.",
-      hint: "Make another person with a passkey an owner, or create an owner token first.",
-    });
 }

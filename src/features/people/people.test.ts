@@ -175,6 +175,18 @@ test("a passkey signs in, and each sign-in is a session of its own", async () =>
   for (const each of [token, tokenOf(one), tokenOf(two)]) assert.equal(await statusOf(each), 200);
 });
 
+test("what the sign-in page asks a browser for names nobody, whoever a stranger says to be", async () => {
+  const ada = await person(await newOrg(), "Ada");
+  const asked = async (body: object) => {
+    const { challenge, ...rest } = (await ask("passkey", body)).body["options"] as Record<string, unknown>;
+    return { ...rest, hasChallenge: typeof challenge === "string" };
+  };
+  const plain = await asked({});
+  assert.ok(plain.hasChallenge && !("allowCredentials" in plain));
+  for (const given of [{ name: "Ada" }, { id: ada.id }, { name: "Nobody" }])
+    assert.deepEqual(await asked(given), plain);
+});
+
 test("an answer from another page, without verification, for another purpose, used before or with an older counter is refused", async () => {
   const org = await newOrg();
   const { device } = await person(org, "Ada");
@@ -307,7 +319,7 @@ test("a removed person's sessions, tokens and keys end; a demoted one's keep at 
   for (const token of [ada.token, laptop, nested]) {
     const me = (await api.call("GET", "/v1/me", { token })).body as { role: string; token: { scopes: string[] } };
     assert.deepEqual([me.role, me.token.scopes.includes("webhooks:write")], ["member", false]);
-    assert.deepEqual(codeOf(await api.call("GET", "/v1/api-tokens", { token })), [403, "unlimited_only"]);
+    assert.deepEqual(codeOf(await api.call("POST", "/v1/projects", { token, body: {} })), [403, "unlimited_only"]);
     assert.equal(await statusOf(token, `/v1/projects/${project.slug}`), 200);
   }
   // Rights that come back are the person's; what was given to programs stays as little as it has become.

@@ -7,8 +7,10 @@ import type { Db, Tx } from "../../store/database.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
 import { recordActivity } from "../activity/activity.ts";
 import { voidApprovals } from "../approvals/approvals.ts";
+import type { Context } from "../context.ts";
 import { Refused } from "../refused.ts";
 import { hashOf, isSessionText, newTokenText } from "../tokens/tokens.ts";
+import { endMembership } from "./end-membership.ts";
 import * as queries from "./queries.ts";
 import { linkIdentity, personOfIdentity, sessionWithText, type NewIdentity, type Session } from "./sign-in-ways.ts";
 import { idleMs, sessionMs } from "./rules.ts";
@@ -68,6 +70,17 @@ export async function readInvite(db: Db, code: string) {
 /** Returns the SHA-256 that is stored of an invitation's code. */
 export function linkHash(code: string): Buffer {
   return createHash("sha256").update(code).digest();
+}
+
+/** Ends the caller's own membership; fails when the caller acts for no person. */
+export async function leave(ctx: Context<"me.leave">): Promise<undefined> {
+  const { tx, caller } = ctx;
+  await queries.lockPeople(tx, caller.org_id);
+  const all = caller.person_id === null ? [] : await queries.listMembers(tx, caller.org_id);
+  const own = all.find(({ person_id }) => person_id === caller.person_id);
+  if (own === undefined)
+    return ctx.fail("conflict", { error: "This token is no person's.", hint: "Sign in to the dashboard." });
+  return endMembership(ctx, own);
 }
 
 export interface Joining {

@@ -90,6 +90,18 @@ export async function tokensOfMember(tx: Tx, orgId: string, id: string) {
   return rows;
 }
 
+/** Returns the live owner tokens that a membership, or a token that it made, made in other organizations, in the order of their locks. */
+export async function ownerTokensElsewhere(tx: Tx, { org_id, id }: { readonly org_id: string; readonly id: string }) {
+  const { rows } = await sql<{ id: string; org_id: string; org_slug: string; name: string }>`
+    with recursive made as (
+      select id from api_token where id = ${id} and org_id = ${org_id}
+      union select t.id from api_token t join made on t.created_by = made.id where t.org_id = ${org_id})
+    select t.id, t.org_id, o.slug as org_slug, t.name from api_token t join made on t.created_by = made.id
+      join organization o on o.id = t.org_id
+    where t.org_id <> ${org_id} and t.revoked_at is null and t.role = 'owner' order by t.org_id, t.id`.execute(tx);
+  return rows;
+}
+
 export async function setRights(
   tx: Tx,
   token: { readonly org_id: string; readonly id: string },

@@ -28,11 +28,12 @@ import {
   newUserCode,
   pollMs,
   scopesFor,
+  unprovenDays,
   userCodeHash,
   type Client,
 } from "./rules.ts";
 
-export { commandLine, isRedirect, isSameRedirect, receiverOf, shownName, type Client } from "./rules.ts";
+export { commandLine, isRedirect, isSameRedirect, receiverOf, shownName, unprovenDays, type Client } from "./rules.ts";
 
 type Platform = Pick<HandlerPlatform, "db" | "wakeups">;
 
@@ -145,7 +146,7 @@ async function allow(tx: Tx, { client, device, choice, until, ...consent }: Cons
   const project_ids =
     choice.projects === null ? caller.project_ids : await projectIdsOf({ tx, caller, fail }, choice.projects);
   const name = kind === "cli" ? "berth on ".concat(device || "a computer") : client.name;
-  const days = Math.min(Math.max(1, choice.days), mostDays);
+  const days = Math.min(Math.max(1, choice.days), isProven ? mostDays : unprovenDays);
   const mayAdminister = kind === "cli" && isProven && caller.platform_admin;
   const platform_admin = mayAdminister && choice.platform_admin && !choice.read_only && choice.projects === null;
   const id = await insertPending(tx, {
@@ -256,12 +257,15 @@ export interface Device {
 }
 
 /** Begins the wait of a program without a browser for a person who types its code elsewhere. */
-export async function startDevice({ db }: Platform, client: Client, device: string): Promise<Device> {
-  if ((await queries.countDevices(db)) >= limits.oauth_devices_waiting)
+export async function startDevice(
+  { db }: Platform,
+  { client, device, address }: { readonly client: Client; readonly device: string; readonly address: string },
+): Promise<Device> {
+  if (!(await queries.makeRoomForDevice(db, limits.oauth_devices_waiting)))
     throw new Refused("rate_limited", { error: "Too many programs wait for their codes.", retryAfterSeconds: 60 });
   const [device_code, user_code] = [secret(), newUserCode()];
   await queries.insertGrant(db, {
-    ...{ hash: digest(device_code), user_code_hash: userCodeHash(user_code), client_id: client.id, device },
+    ...{ hash: digest(device_code), user_code_hash: userCodeHash(user_code), client_id: client.id, device, address },
     ...{ redirect_uri: null, challenge: null, token_id: null, token_expires_at: null, expires_at: within(deviceMs) },
   });
   return { device_code, user_code, expires_in: deviceMs / 1000, interval: 2 * (pollMs / 1000) };

@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { Columns, Db, Tx } from "../../store/database.ts";
+import { isInUse } from "../tokens/tokens.ts";
 import type { Client } from "./rules.ts";
 
 /** Locks the table of clients, so that concurrent registrations wait, and returns how many this address made in the last hour. */
@@ -42,7 +43,8 @@ export async function touchClient(tx: Tx, id: string): Promise<void> {
 type Grant = Columns<
   "oauth_grant",
   "hash" | "client_id" | "redirect_uri" | "challenge" | "user_code_hash" | "device" | "token_id"
->;
+> &
+  Partial<Columns<"oauth_grant", "address">>;
 
 export interface NewGrant extends Grant {
   readonly token_expires_at: Date | null;
@@ -55,11 +57,19 @@ export async function insertGrant(db: Db | Tx, grant: NewGrant): Promise<void> {
   await db.insertInto("oauth_grant").values(grant).execute();
 }
 
-/** Returns how many programs wait for a person to type their code. */
-export async function countDevices(db: Db): Promise<number> {
+/**
+ * Makes room for one more program that waits for a person to type its code: beyond `most`, the codes of the address with the most of them
+ * expire, the oldest first, unless a person has typed them. Returns whether there is room.
+ */
+export async function makeRoomForDevice(db: Db, most: number): Promise<boolean> {
   const { rows } = await sql<{ count: number }>`select count(*)::integer as count from oauth_grant
     where user_code_hash is not null and expires_at > now()`.execute(db);
-  return rows[0]?.count ?? 0;
+  const tooMany = (rows[0]?.count ?? 0) - most + 1;
+  if (tooMany <= 0) return true;
+  const done = await sql`update oauth_grant set expires_at = now() where hash in (
+    select hash from oauth_grant where user_code_hash is not null and expires_at > now() and opened_by is null
+    order by count(*) over (partition by address) desc, expires_at limit ${tooMany})`.execute(db);
+  return done.numAffectedRows !== undefined && done.numAffectedRows > 0n;
 }
 
 const columns = [
@@ -94,7 +104,9 @@ export async function updateGrant(tx: Tx, hash: Buffer, change: Change): Promise
 export async function lockPrograms(tx: Tx, orgId: string): Promise<number> {
   await tx.selectFrom("organization").select("id").where("id", "=", orgId).forNoKeyUpdate().execute();
   const { rows } = await sql<{ count: number }>`select count(*)::integer as count from api_token
-    where org_id = ${orgId} and kind in ('cli', 'mcp') and revoked_at is null and expires_at > now()`.execute(tx);
+    where org_id = ${orgId} and kind in ('cli', 'mcp') and revoked_at is null and expires_at > now() and ${isInUse}`.execute(
+    tx,
+  );
   return rows[0]?.count ?? 0;
 }
 

@@ -13,6 +13,12 @@ export const pollMs = 1000;
 
 export const mostDays = 90;
 
+/**
+ * How long a program works that a person connected without a proof to be there: about as long as the session itself. Whoever finds a browser
+ * that is signed in could otherwise stay for longer than it does.
+ */
+export const unprovenDays = 7;
+
 /** The command line. Every other client connects to the tools at `/mcp`. */
 export const commandLine = {
   id: "berth-cli",

@@ -1,7 +1,7 @@
 import { limits } from "../../contract/limits.ts";
 import { newId } from "../../kit/ids.ts";
 import type { Handlers } from "../context.ts";
-import { mayRevoke } from "../tokens/tokens.ts";
+import { mayRevoke, mayRevokeOthers, ownTokenIds } from "../tokens/tokens.ts";
 import { deleteKey, insertKey, listKeys, lockKeyCount, selectRegistrant } from "./queries.ts";
 import { parsePublicKey } from "./rules.ts";
 
@@ -34,16 +34,25 @@ export const sshKeys: Handlers<"ssh-keys"> = {
   },
 
   async list(ctx) {
-    return { ssh_keys: await listKeys(ctx.tx, ctx.caller.org_id) };
+    const { tx, caller } = ctx;
+    const rows = await listKeys(tx, caller.org_id);
+    // Who is limited to projects sees nothing of others elsewhere in the organization.
+    const own = caller.project_ids === null ? null : await ownTokenIds(tx, caller);
+    return { ssh_keys: rows.filter(({ created_by: by }) => own === null || (by !== null && own.has(by))) };
   },
 
   async delete(ctx, { params }) {
     const registrant = await selectRegistrant(ctx.tx, ctx.caller.org_id, params.id);
     if (registrant === undefined) return ctx.fail("not_found");
-    const { role, platform_admin, active } = registrant;
+    const { role, platform_admin, active, created_by } = registrant;
     if (active && !mayRevoke(ctx.caller, { role: role ?? "member", platform_admin: platform_admin ?? false }))
       return ctx.fail("forbidden", {
         error: "The token that registered this SSH key has more rights than yours, so you cannot delete the key.",
+        hint: "Ask an owner of the organization to delete it.",
+      });
+    if (active && !mayRevokeOthers(ctx.caller) && !(await ownTokenIds(ctx.tx, ctx.caller)).has(created_by ?? ""))
+      return ctx.fail("forbidden", {
+        error: "Members delete only the SSH keys that they registered.",
         hint: "Ask an owner of the organization to delete it.",
       });
     const key = await deleteKey(ctx.tx, ctx.caller.org_id, params.id);

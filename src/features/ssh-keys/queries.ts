@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { Columns, Db, Tx } from "../../store/database.ts";
-import { reachedProjects } from "../tokens/tokens.ts";
+import { isInUse, reachedProjects } from "../tokens/tokens.ts";
 
 const columns = [
   "ssh_key.id",
@@ -8,11 +8,12 @@ const columns = [
   "ssh_key.public_key",
   "ssh_key.fingerprint",
   "ssh_key.created_at",
+  "ssh_key.created_by",
   "api_token.expires_at",
 ] as const;
 
 const isActive = sql<boolean>`(api_token.id is not null and api_token.revoked_at is null
-  and (api_token.expires_at is null or api_token.expires_at > now()))`;
+  and (api_token.expires_at is null or api_token.expires_at > now()) and ${isInUse})`;
 
 // A key grants the rights of the token that registered it.
 const withToken = (db: Db | Tx) =>
@@ -96,7 +97,7 @@ export async function lockKeyCount(tx: Tx, orgId: string): Promise<number> {
 /** Returns the rights of the token that registered a key; undefined when there is no such key. */
 export async function selectRegistrant(tx: Tx, orgId: string, id: string) {
   return withToken(tx)
-    .select(["api_token.role", "api_token.platform_admin", isActive.as("active")])
+    .select(["ssh_key.created_by", "api_token.role", "api_token.platform_admin", isActive.as("active")])
     .where(({ and }) => and({ "ssh_key.org_id": orgId, "ssh_key.id": id }))
     .executeTakeFirst();
 }

@@ -128,14 +128,17 @@ test("the same key twice is refused in one organization and belongs to each of t
 const add = (token: string, publicKey: string) =>
   api.call("POST", "/v1/ssh-keys", { token, body: { name: "laptop", public_key: publicKey } });
 
-test("a member deletes no key of an owner, and an owner every key", { skip }, async () => {
+test("a member deletes no key of an owner or of another member, and an owner every key", { skip }, async () => {
   const remove = async (token: string, added: { body: Record<string, unknown> }) =>
     (await api.call("DELETE", `/v1/ssh-keys/${String(added.body["id"])}`, { token })).status;
   const key = async (name: string) => (await keygen(name, "-t", "ed25519")).publicKey;
   const ofOwner = await add(org.owner, await key("of-owner"));
   assert.equal(await remove(org.member, ofOwner), 403);
   assert.equal(await remove(org.owner, ofOwner), 204);
-  assert.equal(await remove(org.owner, await add(org.member, await key("of-member"))), 204);
+  const ofMember = await add(org.member, await key("of-member"));
+  const another = await testToken(api.database.db, org.id, { scopes: ["ssh-keys:write"] });
+  assert.equal(await remove(another.text, ofMember), 403);
+  assert.equal(await remove(org.owner, ofMember), 204);
 });
 
 test("a token registers a key only if it may itself pull and push", { skip }, async () => {
@@ -152,14 +155,19 @@ test("a token registers a key only if it may itself pull and push", { skip }, as
 });
 
 test(
-  "a key has its token's scopes, and ends with it by revocation and expiry; then another token may register it",
+  "a key has its token's scopes, and ends with it by revocation, expiry and a program's disuse; then another token may register it",
   {
     skip,
   },
   async () => {
     const { db } = api.database;
     const scopes = ["ssh-keys:write", "projects:read", "deployments:write"] as const;
-    for (const end of [{ revoked_at: new Date() }, { expires_at: new Date(Date.now() - 1000) }]) {
+    const monthAgo = new Date(Date.now() - 30 * 24 * 60 * 60 * 1000);
+    for (const end of [
+      { revoked_at: new Date() },
+      { expires_at: new Date(Date.now() - 1000) },
+      { last_used_at: monthAgo, kind: "cli" as const },
+    ]) {
       const { publicKey, fingerprint } = await keygen(`ends-${Object.keys(end)[0]}`, "-t", "ed25519");
       const token = await testToken(db, org.id, { scopes });
       const added = await add(token.text, publicKey);

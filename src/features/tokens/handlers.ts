@@ -3,7 +3,7 @@ import { limits } from "../../contract/limits.ts";
 import { voidApprovals } from "../approvals/approvals.ts";
 import type { Handlers } from "../context.ts";
 import * as queries from "./queries.ts";
-import { expiryWithin, mayRevoke, rightsWithin } from "./rules.ts";
+import { expiryWithin, mayRevoke, mayRevokeOthers, rightsWithin } from "./rules.ts";
 import { issueToken, projectIdsOf, requireRightsNow } from "./tokens.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
@@ -44,8 +44,12 @@ export const tokens: Handlers<"tokens"> = {
   },
 
   async list(ctx) {
-    const rows = await queries.listTokens(ctx.tx, ctx.caller.org_id);
-    return { api_tokens: rows.map((row) => ({ ...row, scopes: knownScopes(row.scopes) })) };
+    const { tx, caller } = ctx;
+    const rows = await queries.listTokens(tx, caller.org_id);
+    // Who is limited to projects sees nothing of others elsewhere in the organization.
+    const own = caller.project_ids === null ? null : await queries.ownTokenIds(tx, caller);
+    const shown = rows.filter(({ id }) => own?.has(id) ?? true);
+    return { api_tokens: shown.map((row) => ({ ...row, scopes: knownScopes(row.scopes) })) };
   },
 
   async delete(ctx, { params }) {
@@ -54,6 +58,11 @@ export const tokens: Handlers<"tokens"> = {
     if (token === undefined || token.kind === "member") return ctx.fail("not_found");
     if (!mayRevoke(caller, token))
       return ctx.fail("forbidden", { error: "A token cannot revoke a token with more rights than its own." });
+    if (!mayRevokeOthers(caller) && !(await queries.ownTokenIds(tx, caller)).has(token.id))
+      return ctx.fail("forbidden", {
+        error: "Members revoke only their own tokens and programs, and those that these created.",
+        hint: "Ask an owner of the organization to revoke it.",
+      });
     const keepsOwner = await queries.lockKeepsOwner(tx, caller.org_id, token.id);
     if (token.kind === "token" && token.role === "owner" && !keepsOwner) return ctx.fail("last_owner_token");
     if (!(await queries.revokeToken(tx, caller.org_id, token.id))) return ctx.fail("not_found");

@@ -2,6 +2,7 @@ import { sql } from "kysely";
 import type { Role, Scope } from "../../contract/access.ts";
 import { scopesOf } from "../../contract/routes.ts";
 import type { Columns, Db, Tx } from "../../store/database.ts";
+import type { Caller } from "../context.ts";
 
 const columns = [
   "id",
@@ -25,7 +26,7 @@ const projectsOf = sql<string[] | null>`case when project_ids is not null then a
 const person = sql<string | null>`(select person.name from person where person.id = api_token.person_id)`.as("person");
 
 /** The token of a program ends by itself after 30 days without use; people forget what they connected. */
-const isInUse = sql<boolean>`(api_token.kind not in ('cli', 'mcp')
+export const isInUse = sql<boolean>`(api_token.kind not in ('cli', 'mcp')
   or coalesce(api_token.last_used_at, api_token.created_at) > now() - interval '30 days')`;
 
 /** A token as it is listed: programs that did not fetch theirs, or whose token has ended, are none. */
@@ -161,6 +162,19 @@ export async function lockKeepsOwner(tx: Tx, orgId: string, id: string): Promise
     .limit(1)
     .executeTakeFirst();
   return found !== undefined;
+}
+
+/** Returns the ids of the caller's own tokens: itself, those of its person, and what these made, those that have ended included. */
+export async function ownTokenIds(
+  db: Db | Tx,
+  { org_id, token_id, person_id }: Pick<Caller, "org_id" | "token_id" | "person_id">,
+): Promise<ReadonlySet<string>> {
+  const { rows } = await sql<{ id: string }>`
+    with recursive own as (
+      select id from api_token where org_id = ${org_id} and (id = ${token_id} or person_id = ${person_id})
+      union select t.id from api_token t join own on t.created_by = own.id where t.org_id = ${org_id})
+    select id from own`.execute(db);
+  return new Set(rows.map(({ id }) => id));
 }
 
 /** Locks the organization, so that concurrent creations wait, and returns how many tokens it has that are not revoked. */

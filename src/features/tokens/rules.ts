@@ -83,6 +83,11 @@ export interface GrantedRights {
   readonly approval_mode: boolean;
 }
 
+/** Returns whether the caller may revoke what others made: members revoke only their own. */
+export function mayRevokeOthers(caller: Rights): boolean {
+  return isOwner(caller);
+}
+
 /** Returns whether the caller may revoke a token; it must not have more rights than the caller. */
 export function mayRevoke(caller: Rights, target: Pick<Rights, "role" | "platform_admin">): boolean {
   if (target.platform_admin) return caller.platform_admin;

@@ -20,7 +20,7 @@ import {
 } from "./queries.ts";
 import { hashOf, isSessionText, isTokenText, isToolsText, newTokenText, prefixOf } from "./rules.ts";
 
-export { lockKeepsOwner, reachedProjects } from "./queries.ts";
+export { isInUse, lockKeepsOwner, ownTokenIds, reachedProjects } from "./queries.ts";
 export { createSignInLink, peekSignInLink, redeemSignInLink } from "./sign-in-links.ts";
 export {
   expiryWithin,
@@ -29,6 +29,7 @@ export {
   isTokenText,
   isToolsText,
   mayRevoke,
+  mayRevokeOthers,
   newTokenText,
   rightsWithin,
 } from "./rules.ts";

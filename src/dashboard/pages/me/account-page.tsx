@@ -22,7 +22,7 @@ export function AccountPage() {
       title="Your session"
       actions={
         <>
-          {person === null && <RevokeToken />}
+          {person === null ? <RevokeToken /> : <LeaveOrganization />}
           <Button onClick={() => void signOut()}>Sign out</Button>
         </>
       }
@@ -75,6 +75,32 @@ export function AccountPage() {
         </p>
       </Section>
     </Page>
+  );
+}
+
+/** Ends the person's own membership, and so this session. */
+function LeaveOrganization() {
+  const { organization } = useMe();
+  const [asking, setAsking] = useState(false);
+  return (
+    <>
+      <Button row="me.leave" onClick={() => setAsking(true)}>
+        Leave the organization
+      </Button>
+      {asking && (
+        <ConfirmAction
+          row="me.leave"
+          title={`Leave ${organization.name}`}
+          submit="Leave"
+          typed={organization.slug}
+          input={{}}
+          onClose={() => setAsking(false)}
+        >
+          Your sessions here end within a second, and so do the tokens and SSH keys that you created and the programs
+          that you connected. To come back, you need an invitation.
+        </ConfirmAction>
+      )}
+    </>
   );
 }
 

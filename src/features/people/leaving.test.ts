@@ -1,0 +1,128 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { testProject } from "../../../test/support/fixtures.ts";
+import { eventually } from "../../../test/support/eventually.ts";
+import { peopleAt } from "../../../test/support/people.ts";
+import { sharedApi, testOrganization, testToken } from "../../../test/support/test-platform.ts";
+
+const api = await sharedApi();
+const { db } = api.database;
+const { person } = peopleAt(api, "https://berth.test");
+
+const get = (path: string, token: string) => api.call("GET", path, { token });
+const leave = (token: string) => api.call("DELETE", "/v1/me/membership", { token });
+const isOver = async (token: string) => (await get("/v1/me", token)).status === 401;
+const codeOf = ({ status, body }: Awaited<ReturnType<typeof get>>) => [status, body["code"]];
+const latest = async (token: string) => {
+  const { activity } = (await get("/v1/activity", token)).body as { activity: { summary: string }[] };
+  return activity.map(({ summary }) => summary);
+};
+
+test("a person leaves an organization, and everything that they made there ends", async () => {
+  const org = await testOrganization(db, "left");
+  const { slug } = await testProject(api.platform, org);
+  const ada = await person(org.owner, "Ada", { projects: [slug] });
+  const again = await ada.signIn();
+  const made = await api.call("POST", "/v1/api-tokens", { token: ada.token, body: { name: "script" } });
+  const { rows } = { rows: [again.token, String(made.body["token"])] };
+  assert.equal((await leave(ada.token)).status, 204);
+  for (const token of [ada.token, ...rows]) await eventually(() => isOver(token), "what was hers has ended");
+  const { members } = (await get("/v1/members", org.owner)).body as { members: object[] };
+  assert.deepEqual(members, []);
+  assert.equal((await latest(org.owner))[0], "Ada left the organization");
+});
+
+test("the last owner does not leave, nor anybody who is no person, and an agent asks", async () => {
+  const org = await testOrganization(db, "last");
+  const grace = await person(org.owner, "Grace", { role: "owner" });
+  assert.deepEqual(codeOf(await leave(org.owner)), [409, "conflict"]);
+  const others = db.updateTable("api_token").set({ revoked_at: new Date() }).where("org_id", "=", org.id);
+  await others.where("kind", "=", "token").execute();
+  const refused = await leave(grace.token);
+  assert.deepEqual(codeOf(refused), [409, "last_owner_token"]);
+  assert.match(String(refused.body["hint"]), /Make another person with a passkey an owner/);
+  await testToken(db, org.id, { role: "owner" });
+  const { person_id } = await db
+    .selectFrom("api_token")
+    .select("person_id")
+    .where("id", "=", grace.id)
+    .executeTakeFirstOrThrow();
+  const program = await testToken(db, org.id, { role: "owner", approval_mode: true });
+  await db.updateTable("api_token").set({ kind: "cli", person_id }).where("id", "=", program.id).execute();
+  assert.deepEqual(codeOf(await leave(program.text)), [403, "approval_required"]);
+  const own = await testToken(db, org.id, { role: "owner" });
+  await db.updateTable("api_token").set({ kind: "cli", person_id }).where("id", "=", own.id).execute();
+  assert.equal((await leave(own.text)).status, 204);
+  assert.ok(await isOver(grace.token));
+});
+
+test("who is limited to projects sees only themselves and what is their own", async () => {
+  const org = await testOrganization(db, "narrow");
+  const { slug } = await testProject(api.platform, org);
+  const ada = await person(org.owner, "Ada", { projects: [slug] });
+  await person(org.owner, "Eve");
+  const mine = await api.call("POST", "/v1/api-tokens", { token: ada.token, body: { name: "mine" } });
+  const others = await api.call("POST", "/v1/api-tokens", { token: org.owner, body: { name: "others" } });
+  const names = async (path: string, noun: string) =>
+    ((await get(path, ada.token)).body[noun] as { name: string }[]).map(({ name }) => name);
+  assert.deepEqual(await names("/v1/members", "members"), ["Ada"]);
+  assert.deepEqual(await names("/v1/api-tokens", "api_tokens"), ["mine"]);
+  assert.deepEqual(await names("/v1/ssh-keys", "ssh_keys"), []);
+  const end = (id: unknown) => api.call("DELETE", `/v1/api-tokens/${String(id)}`, { token: ada.token });
+  const [foreign, missing] = [await end(others.body["id"]), await end("tok_none")];
+  assert.deepEqual([foreign.status, foreign.text], [missing.status, missing.text]);
+  assert.equal((await end(mine.body["id"])).status, 204);
+});
+
+test("a member revokes only their own tokens and what these made, and an owner all", async () => {
+  const org = await testOrganization(db, "own");
+  const [ada, eve] = [await person(org.owner, "Ada"), await person(org.owner, "Eve")];
+  const make = async (token: string) =>
+    (await api.call("POST", "/v1/api-tokens", { token, body: { name: "script" } })).body as {
+      id: string;
+      token: string;
+    };
+  const end = (token: string, { id }: { id: string }) => api.call("DELETE", `/v1/api-tokens/${id}`, { token });
+  const first = await make(ada.token);
+  const second = await make(first.token);
+  const refused = await end(eve.token, second);
+  assert.deepEqual(codeOf(refused), [403, "forbidden"]);
+  assert.match(String(refused.body["error"]), /only their own/);
+  assert.deepEqual(codeOf(await end(second.token, first)), [403, "forbidden"]);
+  assert.equal((await end(first.token, second)).status, 204);
+  assert.equal((await end(ada.token, first)).status, 204);
+  assert.equal((await end(org.owner, await make(eve.token))).status, 204);
+});
+
+for (const [what, act] of Object.entries({
+  removed: (admin: { id: string }, by: string) => api.call("DELETE", `/v1/members/${admin.id}`, { token: by }),
+  demoted: (admin: { id: string }, by: string) =>
+    api.call("PATCH", `/v1/members/${admin.id}`, { token: by, body: { role: "member" } }),
+  disabled: async (admin: { id: string }, by: string) => {
+    const { person_id } = await db
+      .selectFrom("api_token")
+      .select("person_id")
+      .where("id", "=", admin.id)
+      .executeTakeFirstOrThrow();
+    return api.call("POST", `/v1/platform/people/${person_id}/disable`, { token: by });
+  },
+}))
+  test(`the owner tokens that an administrator made in other organizations end when they are ${what}`, async () => {
+    const org = await testOrganization(db, `admins-${what}`);
+    const admin = await person(org.operator, "Root", { role: "owner", platform_admin: true });
+    const made = async (path: string, body?: object) =>
+      (await api.call("POST", path, { token: admin.token, body })).body as { owner_token: string };
+    const [kept, left] = [`kept-${what}`, `left-${what}`];
+    const alone = await made("/v1/orgs", { slug: kept, name: "Kept" });
+    const first = await made("/v1/orgs", { slug: left, name: "Left" });
+    const second = await made(`/v1/orgs/${left}/owner-token`);
+    const owner = await person(first.owner_token, "Lin", { role: "owner" });
+    const done = await act(admin, org.operator);
+    assert.ok(done.status < 300, done.text);
+    for (const token of [first, second])
+      await eventually(() => isOver(token.owner_token), "an administrator's owner token has ended");
+    assert.equal((await get("/v1/me", owner.token)).status, 200);
+    assert.match((await latest(owner.token))[0] ?? "", /^Token "(?:First|Rescue) owner" revoked$/);
+    assert.equal((await get("/v1/me", alone.owner_token)).status, 200, "an organization keeps its only owner");
+    assert.match((await latest(org.operator)).join(), new RegExp(`only owner of ${kept}`));
+  });
