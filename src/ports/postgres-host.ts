@@ -187,6 +187,8 @@ export interface DatabaseHistory {
    * while nothing is written. Throws `HistoryNeedsRestart`, or an error when the server is not running.
    */
   position(spec: DatabaseSpec): Promise<LogPosition>;
+  /** Commits a transaction that changes nothing: recovery to a moment that no commit follows applies the log twice. */
+  commit(spec: DatabaseSpec): Promise<void>;
   /** Reads the segment that contains the byte before `end`, from its start up to `end`, which must be durable. */
   readSegment(spec: DatabaseSpec, log: LogShape, end: number): Promise<Buffer>;
   /** Lets the instance remove its log before this position. Idempotent. */

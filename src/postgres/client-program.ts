@@ -78,7 +78,7 @@ function confined(
   return lightCommand({ ...sandboxOf(confinement), binds }, command);
 }
 
-const zstd = "/usr/bin/zstd";
+export const zstd = "/usr/bin/zstd";
 
 /**
  * Returns the command that compresses archives, confined like pg_dump; null if zstd is not installed. At level 3, measured, it takes a

@@ -23,12 +23,17 @@ export async function chooseConfinement(asked: Confinement): Promise<Confinement
   return { ...asked, bwrap: null };
 }
 
+const working = new Set<string>();
+
 /** Tests whether bubblewrap works by running it: the kernel or an enclosing container may forbid it. */
 async function confinementWorks(confinement: Confinement): Promise<boolean> {
   if (confinement.bwrap === null) return false;
+  const key = `${confinement.bwrap} ${confinement.uid === null}`;
+  if (working.has(key)) return true;
   const probe = lightCommand({ ...sandboxOf(confinement), binds: [] }, { file: "/usr/bin/env", args: ["true"] });
   const result = await run(probe, { timeoutMs: 60_000 }).catch(() => undefined);
-  return result?.exitCode === 0;
+  if (result?.exitCode === 0) working.add(key);
+  return working.has(key);
 }
 
 export const programEnvironment = { PATH: "/usr/bin:/bin", LC_ALL: "C.UTF-8", TZ: "UTC" };

@@ -75,13 +75,16 @@ export interface BackupPlatformOptions {
   /** Wraps the disk storage that the platform uses. */
   readonly storage?: (disk: Storage) => Storage;
   readonly paused?: boolean;
+  /** Where the instances are; usually in memory. */
+  readonly folder?: string;
 }
 
 export async function startBackupPlatform({
   storage = (disk) => disk,
   paused = false,
+  folder,
 }: BackupPlatformOptions = {}): Promise<BackupPlatform> {
-  const place = makeTestPlace();
+  const place = makeTestPlace("", folder);
   const host = createLocalPostgresHost(place.options);
   const backupsDir = await mkdtemp(join(tmpdir(), "berth-backups-"));
   const recoveryKey = await generateX25519Identity();

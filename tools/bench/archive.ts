@@ -7,10 +7,11 @@ import { createDiskStorage } from "../../src/adapters/storage-disk/disk-storage.
 import { packArchive } from "../../src/features/backups/backups.ts";
 import { specOf } from "../../src/features/database/database.ts";
 import { runOk } from "../../src/kit/exec.ts";
+import { until } from "../../src/kit/until.ts";
 import { archivesTask } from "../../src/reconcile/archives/archives-task.ts";
 import { branchesTask } from "../../src/reconcile/branches/branches-task.ts";
 import { startBackupPlatform, type BackupPlatform, type TestProject } from "../../test/support/backups.ts";
-import { eventually } from "../../test/support/eventually.ts";
+import { eventually, guardMs } from "../../test/support/eventually.ts";
 import { freePort } from "../../test/support/free-port.ts";
 import { benchSize, inTurns, median, medians, rateRow, timed, timeRow, type BenchRow } from "./row.ts";
 
@@ -36,7 +37,8 @@ const fillText = (rows: number) => `create table events (id bigint primary key, 
  */
 export async function measureArchives(): Promise<readonly BenchRow[]> {
   const rows = benchSize("rows", 2_000_000);
-  const running = await startBackupPlatform();
+  // On the disk, as pgBackRest's files are.
+  const running = await startBackupPlatform({ folder: tmpdir() });
   const dir = await mkdtemp(join(tmpdir(), "berth-bench-"));
   const bare = await startBare(dir);
   try {
@@ -47,9 +49,12 @@ export async function measureArchives(): Promise<readonly BenchRow[]> {
     const writes = await measureWrites(running, { archived, plain });
     const kept = await running.project();
     await setArchive(running, kept, false);
-    await kept.query(fillText(rows));
+    // Otherwise autovacuum decides how much log follows the copies.
+    for (const text of [fillText(rows), "vacuum freeze events"]) {
+      await kept.query(text);
+      await bare.sql(text);
+    }
     await setArchive(running, kept, true);
-    await bare.sql(fillText(rows));
     const copies = await measureCopies(running, { kept, bare, dir });
     const more = `insert into events select i, now(), md5(i::text) from generate_series(${rows + 1}, ${rows * 1.1}) i`;
     await kept.query(more);
@@ -132,7 +137,7 @@ async function measureRestores(
   await bare.sql("select pg_switch_wal()");
   const beside: number[] = [];
   const branched = await inTurns(rounds, {
-    theirs: () => timed(() => bare.restore(theirMoment)),
+    theirs: () => bare.restore(theirMoment),
     async ours(round) {
       beside.push(await timed(() => call(running, "POST", of("/restore"), { at: moment })));
       return timed(() => branchAt(running, of("/database/branches"), { name: `b${round}`, at: moment }));
@@ -147,7 +152,8 @@ async function measureRestores(
 
 async function branchAt(running: BackupPlatform, path: string, body: { readonly name: string; readonly at: string }) {
   await call(running, "POST", path, body);
-  await eventually(async () => (await call(running, "GET", `${path}/${body.name}`))["status"] === "ready", body.name);
+  const isReady = async () => (await call(running, "GET", `${path}/${body.name}`))["status"] === "ready" || undefined;
+  await until(isReady, { timeoutMs: guardMs, atMostMs: 20 });
 }
 
 /** Starts a PostgreSQL server whose log pgBackRest archives, as its documentation sets it up. */
@@ -178,20 +184,28 @@ async function startBare(dir: string) {
   const stop = (folder: string) => control(folder, "-m", "fast", "stop");
   await serve(data, port);
   await backrest("stanza-create");
-  const to = ["-XAtq", "-h", `${dir}/socket`, "-p", `${port}`, "-d", "postgres"];
-  const sql = async (text: string) => (await as("/usr/bin/psql", ...to, "-c", text)).stdout.trim();
+  const ask = async (at: number, text: string) => {
+    const to = ["-XAtq", "-h", `${dir}/socket`, "-p", `${at}`, "-d", "postgres"];
+    return (await as("/usr/bin/psql", ...to, "-c", text)).stdout.trim();
+  };
+  const sql = (text: string) => ask(port, text);
   return {
     backrest,
     sql,
     stop: () => stop(data),
-    /** Restores to a moment into a folder of its own, and resolves once that answers. */
+    /** Restores to a moment into a folder of its own. Returns after how many milliseconds that answers, and takes writes. */
     async restore(moment: string) {
       await as("/bin/mkdir", "-m", "700", restored);
-      const target = ["--type=time", `--target=${moment}`, "--target-action=promote"];
-      await backrest(`--pg1-path=${restored}`, ...target, "restore");
-      await serve(restored, port + 1);
+      const to = [`--pg1-path=${restored}`, "--type=time", `--target=${moment}`, "--target-action=promote"];
+      const ms = await timed(async () => {
+        await backrest(...to, "restore");
+        await serve(restored, port + 1);
+        const isDone = async () => (await ask(port + 1, "select not pg_is_in_recovery()")) === "t" || undefined;
+        await until(isDone, { timeoutMs: guardMs, atMostMs: 20 });
+      });
       await stop(restored);
       await rm(restored, { recursive: true });
+      return ms;
     },
   };
 }

@@ -48,6 +48,10 @@ export function createLocalHistory(place: HistoryPlace): DatabaseHistory {
   return {
     position: ({ id }) => position(running(id), seen),
     readSegment: ({ id }, log, end) => readSegment(running(id), log, end),
+    async commit({ id }) {
+      const statement = "SELECT pg_logical_emit_message(true, 'berth', '')";
+      await asSuperuser(running(id), (client) => client.query(statement));
+    },
     async release({ id }, before) {
       const statement = "SELECT pg_replication_slot_advance($1, ('0/0'::pg_lsn + $2::numeric))";
       const instance = running(id);

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { chownSync, existsSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { chownSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { runOk, type Command } from "../../kit/exec.ts";
 import { programEnvironment, type Confinement } from "../../postgres/confinement.ts";
@@ -95,13 +95,21 @@ export function requireSameVersion(dir: string, engineVersion: string): void {
   );
 }
 
+const versions = new Map<string, string>();
+
 /** Returns the version of the programs, such as `15.14`. Throws, with a message for the operator, when they are missing. */
 export async function engineVersionOf(binDir: string): Promise<string> {
-  if (!existsSync(join(binDir, "postgres"))) {
+  const file = join(binDir, "postgres");
+  if (!existsSync(file))
     throw new Error("PostgreSQL 15 or later is not installed on this machine: apt-get install postgresql");
-  }
-  const { stdout } = await runOk({ file: join(binDir, "postgres"), args: ["--version"] }, { timeoutMs: 10_000 });
-  return /(\d+(?:\.\d+)?)/.exec(stdout)?.[1] ?? "unknown";
+  const { ino, mtimeMs } = statSync(file);
+  const key = `${file} ${ino} ${mtimeMs}`;
+  const known = versions.get(key);
+  if (known !== undefined) return known;
+  const { stdout } = await runOk({ file, args: ["--version"] }, { timeoutMs: 10_000 });
+  const version = /(\d+(?:\.\d+)?)/.exec(stdout)?.[1] ?? "unknown";
+  versions.set(key, version);
+  return version;
 }
 
 function initdb(places: Places, isArchived: boolean): Command {

@@ -1,8 +1,8 @@
-import { lchownSync, writeFileSync } from "node:fs";
+import { existsSync, lchownSync, writeFileSync } from "node:fs";
 import { open, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { PassThrough, type Writable } from "node:stream";
 import { createZstdDecompress } from "node:zlib";
-import { pipeline } from "node:stream/promises";
 import { runOk } from "../../kit/exec.ts";
 import { runFolder } from "../../kit/run-folder.ts";
 import {
@@ -11,6 +11,7 @@ import {
   DatabaseWorkFailed,
   type DatabaseSpec,
 } from "../../ports/postgres-host.ts";
+import { zstd } from "../../postgres/client-program.ts";
 import {
   chooseConfinement,
   programEnvironment,
@@ -68,11 +69,11 @@ export async function recover(
 export async function startCopy(
   options: LocalServerOptions,
   confinement: Confinement,
-  { until, isKept, signal }: Pick<RecoverySource, "until" | "signal"> & { readonly isKept?: boolean },
+  { until, signal }: Pick<RecoverySource, "until" | "signal">,
 ): Promise<LocalServer> {
   const { config } = placesOf(confinement, options.dir, options.socketDir);
   const run = async (to: Date | null) => {
-    const server = createLocalServer({ ...options, settings: settingsOf(config, to, isKept) });
+    const server = createLocalServer({ ...options, settings: settingsOf(config, to) });
     await server.ensure(signal);
     return server;
   };
@@ -128,18 +129,38 @@ async function unpack(confinement: Confinement, dir: string, from: RecoverySourc
   ensureFolder(data, 0o700, confinement.uid);
   writeLabels(confinement, data, from.backup_label);
   const folder = confinement.bwrap === null ? data : "/berth/data";
-  const tar = { file: "/bin/tar", args: ["--extract", "--file=-", `--directory=${folder}`, "--no-same-owner"] };
+  const hasProgram = existsSync(zstd);
+  const reading = ["--file=-", "--blocking-factor=128", ...(hasProgram ? [`--use-compress-program=${zstd}`] : [])];
+  const tar = { file: "/bin/tar", args: ["--extract", ...reading, `--directory=${folder}`, "--no-same-owner"] };
   const binds = [...usersIn(config), writable(data, folder)];
   const command = confinement.bwrap === null ? tar : lightCommand({ ...sandboxOf(confinement), binds }, tar);
-  const unpacked = createZstdDecompress();
-  const feeding = pipeline(from.archive, unpacked);
+  const stdin = hasProgram ? new PassThrough() : createZstdDecompress({ chunkSize: 1024 ** 2 });
   const [fed, extracted] = await Promise.allSettled([
-    feeding,
-    runOk(command, { env: programEnvironment, stdin: unpacked, signal: from.signal }),
+    feed(stdin, from),
+    runOk(command, { env: programEnvironment, stdin, signal: from.signal }),
   ]);
   from.signal.throwIfAborted();
   if (fed.status === "rejected") throw fed.reason;
   if (extracted.status === "rejected") throw extracted.reason;
+}
+
+/** Reads the archive to its end also if nothing takes it any more: a changed one says so there. */
+async function feed(into: Writable, { archive, signal }: RecoverySource): Promise<void> {
+  into.on("error", () => {});
+  try {
+    for await (const chunk of archive) {
+      signal.throwIfAborted();
+      if (!into.writable) continue;
+      await new Promise<void>((resolve) => {
+        const done = () => (into.off("close", done), resolve());
+        into.once("close", done).write(chunk, done);
+      });
+    }
+    into.end();
+  } catch (error) {
+    into.destroy();
+    throw error;
+  }
 }
 
 const logFolder = "log";
@@ -166,17 +187,17 @@ export async function placeSegments(
   }
 }
 
-export function settingsOf(config: string, until: Date | null, isKept = false): Record<string, string> {
+/** Settings of a server that recovers. What is kept of it is synced once it has stopped; the rest is thrown away after a crash. */
+export function settingsOf(config: string, until: Date | null): Record<string, string> {
   const time = until?.toISOString().replace("T", " ").replace("Z", "+00");
   const target = time === undefined ? {} : { recovery_target_time: time, recovery_target_action: "promote" };
   return {
     ...target,
-    restore_command: `cp "${config}/${logFolder}/%f" "%p"`,
+    restore_command: `exec cp "${config}/${logFolder}/%f" "%p"`,
     recovery_target_timeline: "current",
     // It answers only once it is whole.
     hot_standby: "off",
     autovacuum: "off",
-    // Unless it is kept, it is thrown away after a crash. One call for the file system takes a fraction of one for each of its files.
-    ...(isKept ? { recovery_init_sync_method: "syncfs" } : { fsync: "off" }),
+    fsync: "off",
   };
 }

@@ -71,7 +71,7 @@ async function bringUp(plan: StartPlan): Promise<"ready" | "ended" | "mute" | "r
       if (!isAlive(process) && findProcesses(plan.mark, plan.uid).postmaster === undefined) return "ended" as const;
       return state === "down" && hasLostSocket(data, socketFile(plan)) ? ("mute" as const) : undefined;
     },
-    { timeoutMs: readyTimeoutMs, ...(plan.signal ? { signal: plan.signal } : {}) },
+    { timeoutMs: readyTimeoutMs, atMostMs: 50, ...(plan.signal ? { signal: plan.signal } : {}) },
   );
   return answer ?? (state === "starting" ? "recovering" : "mute");
 }

@@ -23,9 +23,9 @@ export const missingPart: string | false =
   (findPrograms() === undefined && "PostgreSQL 15 or later is not installed") ||
   (asRoot && !existsSync(bubblewrap) && "bubblewrap is not installed");
 
-/** Creates a place for instances. `below` makes its path longer. The port range is random, so that test files seldom share one. */
-export function makeTestPlace(below = ""): TestPlace {
-  const top = mkdtempSync(join(serversFolder(), "bt-"));
+/** Creates a place for instances. `below` makes its path longer; `folder` is usually in memory. The port range is random, so that test files seldom share one. */
+export function makeTestPlace(below = "", folder = serversFolder()): TestPlace {
+  const top = mkdtempSync(join(folder, "bt-"));
   const runBase = join(top, "r");
   mkdirSync(runBase);
   chmodSync(top, 0o711);

@@ -41,6 +41,7 @@ export function archivesTask(platform: Platform): Task {
     periodMs: archiveEveryMs,
     topics: ["archives"],
     async run(signal) {
+      const begunMs = performance.now();
       if (!hasBegun) await dropUnfinishedCopies(platform);
       hasBegun = true;
       const rows = (await wantedDatabases(db)).filter(({ status }) => status === "ready");
@@ -50,6 +51,7 @@ export function archivesTask(platform: Platform): Task {
         const found = signal.aborted ? undefined : await archive(platform, row, { copier, restarted, settled, signal });
         if (found !== undefined) idle.push(found);
       });
+      const storedMs = performance.now() - begunMs;
       // Rarely, because there may be many.
       if (performance.now() - confirmedMs >= confirmEveryMs) {
         confirmedMs = performance.now();
@@ -63,7 +65,9 @@ export function archivesTask(platform: Platform): Task {
         await deleteExpiredChains(platform);
         await deleteOldDrills(db);
       }
-      return { detail: `${wanted.length} archived, ${idle.length} idle` };
+      // What is written just after a look is stored at the end of the next one: a period later, as all of them take about as long.
+      const againMs = Math.max(archiveEveryMs / 2, archiveEveryMs - 2 * storedMs);
+      return { detail: `${wanted.length} archived, ${idle.length} idle`, againMs };
     },
     settle: () => copier.settle(),
   };

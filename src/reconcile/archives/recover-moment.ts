@@ -118,13 +118,16 @@ async function requireRoomToRecover({ platform, copies, spec }: Moment, { base, 
 
 type Found = Recovery<ArchiveChain, ArchiveCopy>;
 
-async function find({ platform, row, history, at }: Moment) {
+async function find({ platform, row, spec, history, at }: Moment) {
   const newest = (await chainsOf(platform.db, row)).at(-1);
-  // The last seconds are still on their way, unless the database is away.
-  if (!newest?.stored_until || Date.parse(newest.stored_until) < at.getTime())
-    await storeNewest(platform, row, history).catch((error: unknown) =>
-      platform.log.warn({ error: (error as Error).message }, "the newest log could not be stored before a restore"),
-    );
+  const isOpen = newest?.ended_at === null;
+  // The last seconds are still on their way, and perhaps no commit follows the moment yet, unless the database is away.
+  if (isOpen || !newest?.stored_until || Date.parse(newest.stored_until) < at.getTime())
+    await (isOpen ? history.commit(spec) : Promise.resolve())
+      .then(() => storeNewest(platform, row, history))
+      .catch((error: unknown) =>
+        platform.log.warn({ error: (error as Error).message }, "the newest log could not be stored before a restore"),
+      );
   const stored = await chainsOf(platform.db, row);
   return recoveryOf(stored, await copiesOf(platform.db, stored), at);
 }

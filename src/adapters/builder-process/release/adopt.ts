@@ -4,7 +4,7 @@ import { runOk } from "../../../kit/exec.ts";
 import { treeName } from "../../../ports/release-folder.ts";
 import type { ProjectImage } from "../../../ports/runtime.ts";
 import type { ProcessBuilderOptions } from "../options.ts";
-import { syncFileSystem, syncFolder } from "../steps/sync-disk.ts";
+import { syncFileSystem, syncFolder } from "../../../kit/sync-disk.ts";
 import { hasItsTools, moved } from "./publish.ts";
 
 interface Adopting {

@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import { manifestName, treeName, type ReleaseManifest } from "../../../ports/release-folder.ts";
 import { besideApp, siteCommand, siteServerFile } from "../../../building/site-server.ts";
 import type { Start } from "../../../detection/plan.ts";
-import { syncFileSystem, syncFolder } from "../steps/sync-disk.ts";
+import { syncFileSystem, syncFolder } from "../../../kit/sync-disk.ts";
 import type { Trash } from "../steps/trash.ts";
 import type { HashedFolder, HashedTree, Hashing, TreeLimits } from "./hash-tree.ts";
 

@@ -1,7 +1,7 @@
 import { mkdir, readFile, readdir, rename, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { runOk } from "../../../kit/exec.ts";
-import { syncFileSystem } from "./sync-disk.ts";
+import { syncFileSystem } from "../../../kit/sync-disk.ts";
 import type { HashedFolder } from "../release/hash-tree.ts";
 import type { Spares } from "./spares.ts";
 import type { Trash } from "./trash.ts";

@@ -3,7 +3,7 @@ import { mkdir, readFile, readdir, rename, stat, utimes, writeFile } from "node:
 import { join } from "node:path";
 import { run, runOk } from "../../../kit/exec.ts";
 import { folderBytes } from "../../../kit/folder-bytes.ts";
-import { syncFileSystem } from "../steps/sync-disk.ts";
+import { syncFileSystem } from "../../../kit/sync-disk.ts";
 import type { Trash } from "../steps/trash.ts";
 
 /**

@@ -15,7 +15,7 @@ import {
 import { join } from "node:path";
 import { run, type RunOptions } from "../../../kit/exec.ts";
 import { tellingLine } from "../../../detection/classify.ts";
-import { syncFileSystem } from "../steps/sync-disk.ts";
+import { syncFileSystem } from "../../../kit/sync-disk.ts";
 
 export interface NpmPackagesOptions {
   /** Folder of fetched packages, `<name>/<version>/`. */

@@ -1,5 +1,5 @@
 import { open } from "node:fs/promises";
-import { runOk } from "../../../kit/exec.ts";
+import { runOk } from "./exec.ts";
 
 /**
  * Resolves when everything written to the folder's file system is on disk (syncfs(2)): about 20 ms for a hundred megabytes on an idle SSD.
