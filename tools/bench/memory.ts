@@ -46,7 +46,7 @@ function partsOf(pid: number, name: string): BenchStep[] {
 }
 
 /** proc(5): smaps_rollup is in kibibytes. */
-function mbOf(pid: number): (field: string) => number {
+export function mbOf(pid: number): (field: string) => number {
   const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
   return (field) => Number(new RegExp(`^${field}:\\s+(\\d+)`, "m").exec(rollup)?.[1]) / 1024;
 }

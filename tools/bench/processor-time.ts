@@ -15,6 +15,9 @@ export function processorSeconds({ dataDir, pid }: Pick<TestPlatform, "dataDir" 
   return [pid, ...own].reduce((sum, each) => sum + ownSeconds(each), 0);
 }
 
+/** Returns the CPU seconds that these processes have used since their start. */
+export const secondsOfProcesses = (pids: readonly number[]) => pids.reduce((sum, pid) => sum + ownSeconds(pid), 0);
+
 /** Returns the CPU seconds that a process and its present children have used since their start, to the nanosecond. */
 export function secondsOfTree(pid: number): number {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean);

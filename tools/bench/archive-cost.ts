@@ -1,0 +1,133 @@
+import { readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createAgeStorage } from "../../src/adapters/storage-age/age-storage.ts";
+import { send } from "../../src/adapters/storage-s3/requests.ts";
+import { createS3Storage } from "../../src/adapters/storage-s3/s3-storage.ts";
+import { mapWithConcurrency } from "../../src/kit/map-with-concurrency.ts";
+import type { Storage } from "../../src/ports/storage.ts";
+import { archivesTask } from "../../src/reconcile/archives/archives-task.ts";
+import { generateX25519Identity, identityToRecipient } from "age-encryption";
+import { listProcesses } from "../../test/e2e/processes.ts";
+import { startBackupPlatform, type BackupPlatform, type TestProject } from "../../test/support/backups.ts";
+import { eventually } from "../../test/support/eventually.ts";
+import { ledgerTable, startLedger } from "../../test/support/ledger.ts";
+import { missingForSwift, startSwift } from "../../test/support/swift.ts";
+import { missingPart } from "../../src/adapters/postgres-host-local/test-fixture.ts";
+import { mbOf } from "./memory.ts";
+import { secondsOfProcesses } from "./processor-time.ts";
+import { benchSize, countRow, goalRow, type BenchRow } from "./row.ts";
+
+/** Returns what this machine lacks to measure what archives cost; undefined if nothing. */
+export function archiveCostLacks(): string | undefined {
+  return missingPart || missingForSwift || undefined;
+}
+
+/**
+ * Measures what is lost with the disk at the worst instant, for an archive in S3 and one on another disk that is told so each second, and
+ * what the archives of idle databases cost.
+ */
+export async function measureArchiveCost(): Promise<readonly BenchRow[]> {
+  const server = await startSwift();
+  try {
+    await send({ ...server, bucket: "cost" }, { method: "PUT" });
+    const identity = await generateX25519Identity();
+    const recipients = [await identityToRecipient(identity)];
+    const inS3 = createAgeStorage({
+      storage: createS3Storage({ ...server, bucket: "cost", prefix: "" }),
+      ...{ recipients: async () => recipients, identities: () => [identity], isPlain: () => false },
+    });
+    return [
+      await measureLoss("S3, a look each 5 s", 5, inS3),
+      await measureLoss("a disk, a look each second", 1),
+      ...(await measureIdle()),
+    ];
+  } finally {
+    await server.close();
+  }
+}
+
+const startArchives = (running: BackupPlatform, seconds: number) => {
+  const { settings } = running.platform;
+  const backups = { ...settings.backups, archiveEveryMs: seconds * 1000 };
+  return running.startTask(() => archivesTask({ ...running.platform, settings: { ...settings, backups } }));
+};
+
+async function storedUntil(running: BackupPlatform, { slug }: TestProject): Promise<number> {
+  const { windows } = (await running.call("GET", `/v1/projects/${slug}/database/archive`)).body;
+  return Date.parse((windows as { to: string }[]).at(-1)?.to ?? "");
+}
+
+/** Looks ten times a second at the oldest acknowledged commit that is not stored: with the disk, all since then would be lost. */
+async function measureLoss(where: string, seconds: number, storage?: Storage): Promise<BenchRow> {
+  const running = await startBackupPlatform({ folder: tmpdir(), ...(storage ? { storage: () => storage } : {}) });
+  try {
+    await startArchives(running, seconds);
+    const project = await running.project();
+    await project.query(ledgerTable);
+    await eventually(async () => (await storedUntil(running, project)) > 0, "the first copy is made");
+    const ledger = startLedger(() => project.login(), { writers: 4, pauseMs: 20 });
+    await sleep(3 * seconds * 1000);
+    let mostMs = 0;
+    for (const endMs = Date.now() + benchSize("seconds", 60) * 1000; Date.now() < endMs; await sleep(100)) {
+      const atMs = Date.now();
+      const until = await storedUntil(running, project);
+      const unstored = [...ledger.commits.values()].flatMap(({ ackedMs }) =>
+        ackedMs !== null && ackedMs > until && ackedMs <= atMs ? [ackedMs] : [],
+      );
+      mostMs = Math.max(mostMs, atMs - Math.min(atMs, ...unstored));
+    }
+    const commits = await ledger.stop();
+    const name = `most that is lost with the disk, archive in ${where}, ${commits} commits`;
+    return goalRow(name, mostMs, { goal: seconds * 1000, unit: "ms" });
+  } finally {
+    await running.close();
+  }
+}
+
+async function measureIdle(): Promise<BenchRow[]> {
+  const [databases, seconds] = [benchSize("idle", 100), benchSize("seconds", 60)];
+  let objects = 0;
+  const running = await startBackupPlatform({
+    folder: tmpdir(),
+    storage: (disk) => ({ ...disk, put: (...given) => ((objects += 1), disk.put(...given)) }),
+  });
+  try {
+    const projects: TestProject[] = [];
+    const create = async () => void projects.push(await running.project());
+    await mapWithConcurrency(Array.from({ length: databases }), 4, create);
+    const off = await measureUse(running, projects, seconds);
+    await startArchives(running, 5);
+    for (const project of projects)
+      await eventually(async () => (await storedUntil(running, project)) > 0, `${project.slug} has its first copy`);
+    await sleep(30_000);
+    objects = 0;
+    const on = await measureUse(running, projects, seconds);
+    return [
+      goalRow(`memory of the archives of ${databases} idle databases`, on.mb - off.mb, { goal: 100, unit: "MB" }),
+      goalRow(`their processor time in ${seconds} s`, on.cpuMs - off.cpuMs, { goal: seconds * 10, unit: "ms" }),
+      countRow("objects stored for them", `${seconds} s`, objects),
+    ];
+  } finally {
+    await running.close();
+  }
+}
+
+/** Returns the memory (PSS) of this process and of the databases', and their processor time while nobody uses them. */
+async function measureUse(running: BackupPlatform, projects: readonly TestProject[], seconds: number) {
+  const marks = await Promise.all(
+    projects.map(async (project) =>
+      readFileSync(join(running.hostOptions.dir, (await project.row()).id, "process-mark"), "utf8"),
+    ),
+  );
+  const own = () => {
+    const isOwn = (line: string) => marks.some((mark) => line.includes(mark));
+    return [process.pid, ...listProcesses().flatMap(({ pid, commandLine }) => (isOwn(commandLine) ? [pid] : []))];
+  };
+  const before = secondsOfProcesses(own());
+  await sleep(seconds * 1000);
+  const pids = own();
+  const cpuMs = (secondsOfProcesses(pids) - before) * 1000;
+  return { cpuMs, mb: pids.reduce((sum, pid) => sum + mbOf(pid)("Pss"), 0) };
+}
