@@ -95,6 +95,10 @@ export const rows = [
         })
         .nullable(),
       replicas: z.array(replica),
+      /** How much memory each replica may use. */
+      memory_limit_bytes: z.number().int(),
+      /** Replicas that crashed, by bucket, oldest first; without those of buckets in which none did. */
+      crashes: z.array(z.object({ at: timestamp, count: z.number().int(), out_of_memory: z.number().int() })),
       /** Deployments that went live in the range, oldest first. */
       deployments: z.array(
         z.object({

@@ -15,7 +15,7 @@ import type { Releases } from "../ports/releases.ts";
 import type { Repositories } from "../ports/repositories.ts";
 import type { Storages } from "../ports/storage.ts";
 import type { TenantDatabase } from "../ports/tenant-database.ts";
-import type { Runtime } from "../ports/runtime.ts";
+import type { Runtime, WorkloadLimits } from "../ports/runtime.ts";
 import type { Db, Tx } from "../store/database.ts";
 import type { Vault } from "../store/vault.ts";
 import type { Wakeups } from "../store/wakeups.ts";
@@ -69,6 +69,7 @@ export interface HandlerPlatform {
   readonly addresses: Addresses;
   readonly settings: {
     readonly disk: DiskLimits;
+    readonly workloadLimits: Pick<WorkloadLimits, "memoryBytes">;
     readonly backups: {
       /** How many manual backups of each project are kept. */
       readonly retention: { readonly manual: number };

@@ -60,7 +60,8 @@ function day(busy: (index: number) => boolean): Answer<"metrics.get"> {
     commit: "0123456789abcdef0123456789abcdef01234567",
   }));
   const head = { range: "24h" as const, from: at(0), to: at(1440), bucket_seconds: 300 };
-  return { ...head, total: traffic(864_000_000, 4896), buckets, page: null, replicas, deployments };
+  const more = { memory_limit_bytes: 512 * 1024 ** 2, crashes: [] };
+  return { ...head, ...more, total: traffic(864_000_000, 4896), buckets, page: null, replicas, deployments };
 }
 
 test("a busy day with replicas and deployments takes at most 1,000 tokens at 4 characters a token", () => {

@@ -100,6 +100,19 @@ test("an application that crashes again and again: all five answers", { skip }, 
   await looksRight(page);
 });
 
+test("the charts mark crashes, and memory has its limit", { skip }, async () => {
+  await page.goto(at("/projects/loops/metrics"));
+  const requests = page.getByRole("region").or(page.locator("section")).filter({ hasText: "Requests" }).first();
+  await requests.getByText("crashes", { exact: true }).waitFor();
+  await page.getByText(/Each may use \d+ MiB; one that needs more/).waitFor();
+  await looksRight(page);
+  await requests.getByRole("button", { name: "Table" }).click();
+  const crashed = requests.getByRole("columnheader", { name: "crashes" });
+  await crashed.waitFor();
+  const counts = await requests.getByRole("row").getByRole("cell").last().allTextContents();
+  assert.ok(counts.length > 0);
+});
+
 test("an application whose build fails: all five answers", { skip }, async () => {
   await answers(
     page,

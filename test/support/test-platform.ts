@@ -118,6 +118,7 @@ async function createPlatform(
     domains: testDomains,
     settings: {
       disk: testDiskLimits,
+      workloadLimits: { memoryBytes: 512 * 1024 * 1024 },
       backups: { retention: { manual: 20 }, archiveDays: 7 },
       branches: { minutes: 1440, perPlatform: 50 },
       outgoingNetworks: [],

@@ -1,16 +1,23 @@
 import { useEffect, useRef, useState } from "react";
 import type uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import { X } from "lucide-react";
+import { crashText } from "../data/fold-crashes.ts";
 import { Button } from "./button.tsx";
 import { useChartKeys } from "./chart-keys.ts";
 import { chartHeight, createPlot, updatePlot, type Drawn, type Hover } from "./plot.ts";
 
-interface ChartProps extends Drawn {
+interface TitledProps extends Drawn {
   readonly title: string;
 }
 
+interface ChartProps extends TitledProps {
+  /** What it shows, in plain words. */
+  readonly about?: string;
+}
+
 /** A chart in a row of several, without a legend: its title says what it shows. */
-export function SmallChart({ title, ...drawn }: ChartProps) {
+export function SmallChart({ title, ...drawn }: TitledProps) {
   return (
     <section className="flex min-w-0 flex-col gap-1">
       <h3 className="text-xs text-muted">{title}</h3>
@@ -22,7 +29,7 @@ export function SmallChart({ title, ...drawn }: ChartProps) {
 const smallHeight = 128;
 
 /** A chart, or its numbers as a table on demand. All charts of a page share cursor and zoom, which keys move as well as the pointer. */
-export function Chart({ title, ...drawn }: ChartProps) {
+export function Chart({ title, about, ...drawn }: ChartProps) {
   const [asTable, setAsTable] = useState(false);
   return (
     <section className="flex min-w-0 flex-col gap-2">
@@ -35,6 +42,12 @@ export function Chart({ title, ...drawn }: ChartProps) {
               {label}
             </li>
           ))}
+          {(drawn.crashes?.length ?? 0) > 0 && (
+            <li className="flex items-center gap-1.5">
+              <X aria-hidden size={12} strokeWidth={3} className="text-bad" />
+              crashes
+            </li>
+          )}
           <li>
             <Button look="quiet" className="h-7" aria-pressed={asTable} onClick={() => setAsTable(!asTable)}>
               {asTable ? "Chart" : "Table"}
@@ -43,6 +56,7 @@ export function Chart({ title, ...drawn }: ChartProps) {
         </ul>
       </div>
       {asTable ? <Numbers title={title} {...drawn} /> : <Plot title={title} {...drawn} />}
+      {about !== undefined && <p className="max-w-[80ch] text-xs text-pretty text-faint">{about}</p>}
     </section>
   );
 }
@@ -96,15 +110,17 @@ function Plot({ title, ...drawn }: ChartProps) {
 }
 
 /** Returns the values of a point as a sentence. */
-function spokenAt(index: number, { times, series, format }: Drawn): string {
+function spokenAt(index: number, { times, series, format, crashes }: Drawn): string {
   const at = times[index];
   if (at === undefined) return "no values";
-  return `${timeText(at)}: ${series.map(({ label, values }) => `${label} ${textOf(values[index], format)}`).join(", ")}`;
+  const crashed = crashes?.find((each) => each.at === at);
+  const values = series.map(({ label, values: own }) => `${label} ${textOf(own[index], format)}`);
+  return `${timeText(at)}: ${[...values, ...(crashed === undefined ? [] : [crashText(crashed)])].join(", ")}`;
 }
 
 /** Shows the values under the pointer, beside it. */
 function Values({
-  hover: { index, left, isRight, markers },
+  hover: { index, left, isRight, markers, crashes },
   times,
   series,
   format,
@@ -126,6 +142,9 @@ function Values({
           <span className="ml-auto pl-3 font-medium">{textOf(values[index], format)}</span>
         </span>
       ))}
+      {crashes !== undefined && (
+        <span className="mt-1 border-t border-line pt-1 font-medium text-bad">{crashText(crashes)}</span>
+      )}
       {markers.length > 0 && <Deployments markers={markers} />}
     </div>
   );
@@ -174,7 +193,8 @@ function useScheme(): string {
   return scheme;
 }
 
-function Numbers({ title, times, series, format }: Pick<ChartProps, "title" | "times" | "series" | "format">) {
+function Numbers({ title, times, series, format, crashes = [] }: ChartProps) {
+  const crashed = new Map(crashes.map((each) => [each.at, each]));
   return (
     <div tabIndex={0} className="max-h-72 overflow-auto rounded-md border border-line">
       <table className="w-full text-sm">
@@ -189,6 +209,11 @@ function Numbers({ title, times, series, format }: Pick<ChartProps, "title" | "t
                 {label}
               </th>
             ))}
+            {crashes.length > 0 && (
+              <th scope="col" className="px-3 text-right font-medium">
+                crashes
+              </th>
+            )}
           </tr>
         </thead>
         <tbody className="divide-y divide-line">
@@ -200,6 +225,7 @@ function Numbers({ title, times, series, format }: Pick<ChartProps, "title" | "t
                   {textOf(values[index], format)}
                 </td>
               ))}
+              {crashes.length > 0 && <td className="px-3 text-right">{crashed.get(time)?.count ?? ""}</td>}
             </tr>
           ))}
         </tbody>

@@ -1,5 +1,6 @@
 import uPlot from "uplot";
 import { clusterLabel, clusterMarkers, type Cluster, type Marker } from "../data/cluster-markers.ts";
+import { foldCrashes, type CrashMark, type Crashes } from "../data/fold-crashes.ts";
 
 export interface Series {
   readonly label: string;
@@ -15,6 +16,7 @@ export interface Drawn {
   readonly times: readonly number[];
   readonly series: readonly Series[];
   readonly markers: readonly Marker[];
+  readonly crashes?: readonly Crashes[];
   readonly format: (value: number) => string;
   /** The minimum height of the scale, so that tiny values do not look large. */
   readonly least?: number;
@@ -41,6 +43,8 @@ export interface Hover {
   readonly isRight: boolean;
   /** The deployments under the pointer. */
   readonly markers: readonly Marker[];
+  /** The crashes under the pointer. */
+  readonly crashes: CrashMark | undefined;
 }
 
 // The widest label is a range of two numbers with four digits.
@@ -57,8 +61,11 @@ export function createPlot(
   const { series, format, least = 0, height = chartHeight, isBinary = false } = drawn();
   const options = optionsOf({ width: element.clientWidth, height, series, format, least, isBinary });
   const hooks: uPlot.Hooks.Arrays = {
-    draw: [(plot) => drawMarkers(plot, drawn().markers, markerColours())],
-    setCursor: [(plot) => onHover(hoverOf(plot, drawn().markers))],
+    draw: [
+      (plot) => drawMarkers(plot, drawn().markers, markerColours()),
+      (plot) => drawCrashes(plot, marksIn(plot, drawn().crashes), cssColour("bad")),
+    ],
+    setCursor: [(plot) => onHover(hoverOf(plot, drawn()))],
     setScale: [(plot, scale) => scale === "x" && drawn().onZoom(zoomOf(plot))],
   };
   const plot = new uPlot({ ...options, hooks }, dataOf(drawn()), element);
@@ -91,16 +98,18 @@ function dataOf({ times, series }: Drawn): uPlot.AlignedData {
   return [[...times], ...series.map(({ values }) => [...values])] as uPlot.AlignedData;
 }
 
-function hoverOf(plot: uPlot, markers: readonly Marker[]): Hover | undefined {
+function hoverOf(plot: uPlot, { markers, crashes }: Drawn): Hover | undefined {
   const { cursor, bbox } = plot;
   const { idx, left = -1 } = cursor;
   if (idx === null || idx === undefined || left < 0) return undefined;
-  const near = clustersIn(plot, markers).find(({ from, to }) => left >= from - nearPx && left <= to + nearPx);
+  const isNear = ({ from, to }: { from: number; to: number }) => left >= from - nearPx && left <= to + nearPx;
+  const near = clustersIn(plot, markers).find(isNear);
   return {
     index: idx,
     left: left + bbox.left / devicePixelRatio,
     isRight: left * devicePixelRatio > bbox.width / 2,
     markers: near?.markers ?? [],
+    crashes: marksIn(plot, crashes).find(isNear),
   };
 }
 
@@ -227,6 +236,36 @@ function drawLabel({ ctx, bbox }: uPlot, cluster: Cluster, colour: string): void
   const left = Math.min(bbox.left + cluster.from * devicePixelRatio, bbox.left + bbox.width - width);
   ctx.fillStyle = colour;
   ctx.fillText(text, left, bbox.top - 5 * devicePixelRatio);
+}
+
+// The width of a mark, and the space to the next one.
+const markWidth = 10;
+
+/** Returns the crashes in the visible part, those whose marks would touch as one. */
+function marksIn(plot: uPlot, crashes: readonly Crashes[] = []): readonly CrashMark[] {
+  const chart = plot.bbox.width / devicePixelRatio;
+  return foldCrashes(crashes, ({ at }) => plot.valToPos(at, "x"), { chart, mark: markWidth });
+}
+
+/** Draws a cross on the time axis for each mark, and a bar to its end if it stands for several points. */
+function drawCrashes({ ctx, bbox }: uPlot, marks: readonly CrashMark[], colour: string): void {
+  ctx.save();
+  ctx.strokeStyle = colour;
+  ctx.lineWidth = 2 * devicePixelRatio;
+  const half = 3.5 * devicePixelRatio;
+  const y = bbox.top + bbox.height - half - 2 * devicePixelRatio;
+  for (const mark of marks) {
+    const [from, to] = [bbox.left + mark.from * devicePixelRatio, bbox.left + mark.to * devicePixelRatio];
+    ctx.beginPath();
+    ctx.moveTo(from - half, y - half);
+    ctx.lineTo(from + half, y + half);
+    ctx.moveTo(from - half, y + half);
+    ctx.lineTo(from + half, y - half);
+    ctx.moveTo(from, y);
+    ctx.lineTo(to, y);
+    ctx.stroke();
+  }
+  ctx.restore();
 }
 
 /** Returns the deployments in the visible part, those too close to be labelled apart as one. */

@@ -34,6 +34,8 @@ export const metrics: Handlers<"metrics"> = {
       })),
       page: page === undefined ? null : presentPage(page),
       replicas: presentReplicas(starts, { replicas, used, restarts }),
+      memory_limit_bytes: ctx.platform.settings.workloadLimits.memoryBytes,
+      crashes: crashesOf(restarts),
       deployments,
     };
   },
@@ -54,6 +56,17 @@ function presentPage({ looked_at, http_status, failure, ...times }: Page) {
     first_byte_ms: shown(times.first_byte_ms),
     total_ms: shown(times.total_ms),
   };
+}
+
+/** Adds up the crashes of all replicas in each bucket. */
+function crashesOf(restarts: Awaited<ReturnType<typeof selectRestarts>>): Result<"metrics.get">["crashes"] {
+  const byStart = Map.groupBy(restarts, ({ at }) => at);
+  const all = [...byStart].map(([at, rows]) => ({
+    at,
+    count: rows.reduce((sum, row) => sum + row.restarts, 0),
+    out_of_memory: rows.reduce((sum, row) => sum + row.out_of_memory, 0),
+  }));
+  return all.toSorted((a, b) => a.at.localeCompare(b.at));
 }
 
 interface Found {

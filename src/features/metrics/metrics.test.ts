@@ -140,7 +140,13 @@ describe("replicas", () => {
     await sample(2, 4, 0);
     const crash = { out_of_memory: true, exit_code: null, restarts: 1, next_start_in_ms: 1000 };
     await recordCrash(db, { ...owner, deployment: 1, process: "web", replica: 0, ...crash });
-    const { replicas, deployments } = await metricsOf(slug, "7d");
+    const { replicas, deployments, crashes, memory_limit_bytes } = await metricsOf(slug, "7d");
+    assert.deepEqual(
+      crashes.map(({ count, out_of_memory }) => [count, out_of_memory]),
+      [[1, 1]],
+    );
+    assert.ok(replicas[0]?.buckets.some(({ at }) => at === crashes[0]?.at));
+    assert.equal(memory_limit_bytes, api.platform.settings.workloadLimits.memoryBytes);
     const used = replicas[0]?.buckets.filter((bucket) => bucket.cpus !== null) ?? [];
     assert.ok(used.length > 0);
     // 15 s in 30 s and 3 s in 15 s: between a fifth and a half of a processor, wherever the hour ends.

@@ -48,9 +48,10 @@ export async function selectReplicaBuckets(db: Db | Tx, key: MetricsKey): Promis
 
 /** Counts, per bucket, the ends of replicas that were started again. */
 export async function selectRestarts(db: Db | Tx, key: MetricsKey) {
-  const { rows } = await sql<{ at: string; process: string; ordinal: number; restarts: number }>`
+  const { rows } = await sql<{ at: string; process: string; ordinal: number; restarts: number; out_of_memory: number }>`
     select date_bin(make_interval(secs => ${key.bucket_seconds}), created_at, 'epoch'::timestamptz) as at,
-      coalesce(detail->>'process', 'web') as process, coalesce((detail->>'replica')::integer, 0) as ordinal, count(*)::integer as restarts
+      coalesce(detail->>'process', 'web') as process, coalesce((detail->>'replica')::integer, 0) as ordinal, count(*)::integer as restarts,
+      (count(*) filter (where action = 'replica.out_of_memory'))::integer as out_of_memory
     from activity where project_id = ${key.project_id} and org_id = ${key.org_id} and created_at >= ${key.from}
       and action in ('replica.crashed', 'replica.out_of_memory')
     group by 1, 2, 3`.execute(db);

@@ -13,9 +13,12 @@ export function chartsOf(data: Metrics): ChartOf[] {
     buckets.map((bucket) => (bucket.at < begin ? null : read(bucket)));
   const cpu = sumOf(data, (bucket) => bucket.cpus);
   const memory = sumOf(data, (bucket) => bucket.memory_bytes);
+  const limit = sumOf(data, (bucket) => (bucket.memory_bytes === null ? null : data.memory_limit_bytes));
   return [
     {
       title: "Requests",
+      about:
+        "How many requests were answered, by the kind of answer. 5xx are failures of the application or of the way to it.",
       least: 4,
       format: count,
       series: [
@@ -31,6 +34,8 @@ export function chartsOf(data: Metrics): ChartOf[] {
     },
     {
       title: "Latency",
+      about:
+        "How long answers took to begin: half of them took less than p50, 95 of 100 less than p95, 99 less than p99.",
       least: 10,
       format: milliseconds,
       series: [
@@ -42,24 +47,32 @@ export function chartsOf(data: Metrics): ChartOf[] {
     ...(data.total.page_load.looks === 0 ? [] : [pageLoadOf(data)]),
     {
       title: "Processors",
+      about: "How many processors all replicas together kept busy: 1.00 is one of them all the time.",
       least: 0.1,
       format: (value) => value.toFixed(2),
       series: [{ label: "in use, all replicas", colour: "accent", fill: true, values: cpu }],
     },
     {
       title: "Memory",
+      about: `What all replicas together used. Each may use ${bytes(data.memory_limit_bytes)}; one that needs more is ended and started again.`,
       format: bytes,
       isBinary: true,
-      series: [{ label: "all replicas", colour: "accent", fill: true, values: memory }],
+      series: [
+        { label: "all replicas", colour: "accent", fill: true, values: memory },
+        { label: "limit", colour: "bad", values: limit },
+      ],
     },
   ];
 }
 
-/** Returns what all charts of these numbers share: the times of their points, and when deployments went live. */
-export function axisOf({ buckets, deployments }: Metrics): Pick<Drawn, "times" | "markers"> {
+/** Returns what all charts of these numbers share: the times of their points, when deployments went live, and when replicas crashed. */
+export function axisOf({ buckets, deployments, crashes }: Metrics): Pick<Drawn, "times" | "markers" | "crashes"> {
   return {
     times: buckets.map(({ at }) => Date.parse(at) / 1000),
     markers: deployments.map(({ at, number }) => ({ at: Date.parse(at) / 1000, number })),
+    crashes: crashes.map(({ at, count: all, out_of_memory: outOfMemory }) => ({
+      ...{ at: Date.parse(at) / 1000, count: all, outOfMemory },
+    })),
   };
 }
 
@@ -71,13 +84,16 @@ export function milliseconds(value: number | null): string {
 
 type Bucket = Metrics["buckets"][number];
 
-interface ChartOf extends Omit<Drawn, "times" | "markers" | "zoom" | "onZoom"> {
+interface ChartOf extends Omit<Drawn, "times" | "markers" | "crashes" | "zoom" | "onZoom"> {
   readonly title: string;
+  readonly about: string;
 }
 
 function pageLoadOf({ buckets }: Metrics): ChartOf {
   return {
     title: "Load of the first page",
+    about:
+      "How long the platform's own visits of the first page took, until its first byte and until all of it was there.",
     least: 10,
     format: milliseconds,
     series: [

@@ -13,7 +13,7 @@ const SmallChart = lazy(async () => ({ default: (await chartPart).SmallChart }))
 const shown: Readonly<Record<string, string>> = {
   Requests: "Requests; failed ones in red",
   Latency: "Latency: p50, p95 and p99",
-  Memory: "Memory of all replicas",
+  Memory: "Memory of all replicas; its limit in red",
 };
 
 /** Shows the last hour of a project in three charts. */
