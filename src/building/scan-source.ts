@@ -58,10 +58,7 @@ async function noteLink(file: Buffer, path: string, found: Found): Promise<void>
   found.droppedLinks.push(path);
 }
 
-/**
- * Returns whether following the link may leave the root. `..` is counted only at the start of the target: after a name, which may be
- * another link, the target can't be known without following it.
- */
+/** Returns whether following the link may leave the root. `..` counts only at the start: after a name, which may be a link, it may lead anywhere. */
 function leavesRoot(path: string, target: string): boolean {
   if (isAbsolute(target)) return true;
   const parts = target.split("/").filter((part) => part !== "" && part !== ".");

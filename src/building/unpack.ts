@@ -16,10 +16,7 @@ export interface Unpacking {
   readonly ignoresLfs: boolean;
 }
 
-/**
- * Unpacks a tar stream into an existing, empty folder. Refuses an archive that is too large and drops links that leave the folder. GNU tar
- * itself keeps members, and links that are being unpacked, inside the folder.
- */
+/** Unpacks a tar stream into an empty folder. Refuses one that is too large, drops links that leave the folder; GNU tar does the rest. */
 export async function unpack(unpacking: Unpacking): Promise<ScannedSource> {
   const counter = countBytes(unpacking.maxBytes);
   unpacking.source.once("error", (error) => counter.destroy(error));

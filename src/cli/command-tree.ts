@@ -13,7 +13,6 @@ export interface CommandText {
   readonly isDefault?: boolean;
 }
 
-/** Adds a command, with its examples in the help. */
 export function addCommand(parent: Command, text: CommandText): Command {
   const command = parent.command(text.usage, { isDefault: text.isDefault ?? false }).description(text.summary);
   nameInErrors(command);
@@ -22,7 +21,6 @@ export function addCommand(parent: Command, text: CommandText): Command {
   return command.addHelpText("after", `\nExamples:\n${text.examples.map((line) => `  $ ${line}`).join("\n")}`);
 }
 
-/** Adds a group: a noun whose commands are verbs. */
 export function addGroup(program: Command, name: string, summary: string, alias?: string): Command {
   const group = program.command(name).description(summary);
   nameInErrors(group);

@@ -122,7 +122,6 @@ export async function patiently<T>(ctx: CliContext, read: () => Promise<T>): Pro
   return answer.value;
 }
 
-/** Waits until a build has ended, and returns it. */
 export async function awaitBuild(ctx: CliContext, client: Client, id: string): Promise<Build> {
   const build = await until(
     async () => {

@@ -14,10 +14,7 @@ const clientId = "berth-cli";
 const waitMs = 10 * 60_000;
 const hintAfterMs = 60_000;
 
-/**
- * Logs in with a person's consent, in this computer's browser or by a code that they type in any browser. Returns the token, or undefined
- * if the platform has no page for that. `url` has no slash at its end.
- */
+/** Logs in by consent in a browser here or, with a code, anywhere. Returns the token; undefined if the platform has no page for that. */
 export async function logIn(ctx: CliContext, url: string, way: "browser" | "device"): Promise<string | undefined> {
   const { body } = await send(ctx, `${url}/.well-known/oauth-authorization-server`);
   const { issuer, authorization_endpoint: page } = body as Partial<Record<string, unknown>>;

@@ -4,7 +4,6 @@ interface Naming<Thing> {
   readonly noun: string;
   /** Returns the words that may name a thing: its id, its name. */
   readonly names: (thing: Thing) => readonly string[];
-  /** The command that lists the things. */
   readonly list: string;
   /** Whether the word may be a secret; then errors do not repeat it. */
   readonly secret?: boolean;

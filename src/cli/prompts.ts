@@ -27,6 +27,18 @@ export async function ask(ctx: CliContext, question: string, hidden = false): Pr
   }
 }
 
+/** Reads a secret from stdin or, hidden, at a prompt. */
+export async function askSecret(
+  ctx: CliContext,
+  what: string,
+  from: { stdin: boolean; option: string },
+): Promise<string> {
+  // Remove the line break that `echo secret |` adds.
+  if (from.stdin) return (await readStdin(ctx.environment)).replace(/\r?\n$/, "");
+  if (!canAsk(ctx)) throw usageError(`${what}?`, `Give it on stdin: ${from.option} < secret.txt`);
+  return ask(ctx, `${what}: `, true);
+}
+
 /** Continues only if the person types `name` or gave `--yes`, which is required without a terminal. Throws otherwise. */
 export async function confirm(
   ctx: CliContext,

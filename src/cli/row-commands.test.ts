@@ -73,7 +73,7 @@ test("a command that destroys is not sent before it is confirmed, and names what
       summary: "Revoke",
       examples: [],
       find: async (_client, given) => ({ id: `tok_${given}`, name: given }),
-      question: ({ thing }) => ({ what: `This revokes ${thing.name}.`, name: thing.name }),
+      warning: ({ thing }) => `This revokes ${thing.name}.`,
       text: (_, _paint, { thing }) => `Revoked ${thing.name}.`,
     });
   await assert.rejects(run(["revoke", "ci"], add), /This revokes ci\. The input is not a terminal/);

@@ -8,6 +8,7 @@ import { confirm } from "./prompts.ts";
 import type { Paint } from "./render/paint.ts";
 import { withProgress } from "./render/progress.ts";
 import { table } from "./render/table.ts";
+import { oneLine } from "./render/text.ts";
 
 /** A command that calls one row. Its arguments are named as in the row's path; the project comes from `--project` or the folder. */
 export interface RowCommand<N extends RouteName, Thing> extends CommandText {
@@ -43,15 +44,23 @@ export function rowCommand<N extends RouteName, Thing = undefined>(
   return addRow(parent, ctx, given, async () => {});
 }
 
+interface ActCommand<N extends RouteName, Thing> extends RowCommand<N, Thing> {
+  /** Returns what will happen, as a sentence. */
+  readonly warning: (target: Target<Thing>) => string;
+  /** Returns the name to type; by default that of the thing that was found, or the command's first argument. */
+  readonly typed?: (target: Target<Thing>) => string;
+}
+
 /** Adds such a command with a confirmation first, which `--yes` skips. */
 export function actCommand<N extends RouteName, Thing = undefined>(
   parent: Command,
   ctx: CliContext,
-  given: RowCommand<N, Thing> & { readonly question: (target: Target<Thing>) => { what: string; name: string } },
+  given: ActCommand<N, Thing>,
 ): Command {
   return addRow(parent, ctx, given, async (target, options) => {
-    const { what, name } = given.question(target);
-    await confirm(ctx, what, { name, yes: options["yes"] });
+    const { name = Object.values(target.words)[0] } = (target.thing ?? {}) as { readonly name?: string };
+    const typed = given.typed?.(target) ?? oneLine(name ?? "", 253);
+    await confirm(ctx, given.warning(target), { name: typed, yes: options["yes"] });
   }).option("-y, --yes", "don't ask");
 }
 

@@ -4,10 +4,7 @@ import { route, type RouteName } from "../contract/routes.ts";
 import { nameParameter, type Row } from "../contract/table.ts";
 import { nearest } from "./nearest.ts";
 
-/**
- * Wraps a client so that its `not_found` errors say which thing is missing and which name was probably meant. `listed` says how to list the
- * things of a row (`projects.list`), as a command or as a tool.
- */
+/** Wraps a client so that its `not_found` errors name the missing thing and the probable name. `listed` says how to list a row's things. */
 export function nameMissing(client: Client, listed: (row: RouteName) => string): Client {
   const send = (row: Row, input: AnyInput = {}) =>
     client.send(row, input).catch((fault: unknown) => rethrow({ client, listed }, fault, { row, input }));

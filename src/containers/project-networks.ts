@@ -15,7 +15,6 @@ export interface ProjectNetworks {
   readonly nameServers: readonly string[];
   /** Creates the project's network if it is missing and returns its name. Also reloads the rules, since a firewall restart flushes them. */
   open(projectNumber: number): Promise<string>;
-  /** Removes networks that no container uses. */
   removeUnused(): Promise<void>;
   /** Removes the rules and the route. Call it when no container is left. */
   dismantle(): Promise<void>;

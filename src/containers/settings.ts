@@ -22,7 +22,6 @@ export interface DockerRuntimeOptions {
   readonly ociRuntime?: string | null;
   /** Servers that applications may reach although the address is in a closed network or this machine's own. */
   readonly open?: readonly { readonly address: string; readonly port: number }[];
-  /** Private networks that applications may reach. */
   readonly tenantNetworks?: readonly string[];
   /** The edge's ports, which applications may reach at this machine's addresses, as visitors do. */
   readonly edgePorts?: readonly number[];

@@ -29,10 +29,7 @@ export async function signalApplication(
   }
 }
 
-/**
- * Returns whether the container's first process on this machine is Docker's init. Under gVisor it is the sandbox: the application's
- * processes exist only inside, and the sandbox's children lose signals.
- */
+/** Returns whether the container's first process here is Docker's init. Under gVisor it is the sandbox, whose children lose signals. */
 const isInit = (pid: number): boolean => readProcessFile(pid, "cmdline").startsWith("/sbin/docker-init\0");
 
 /** Runs a script in the container, which finds the processes there. An image without a shell has none in front of its application. */

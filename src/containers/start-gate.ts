@@ -1,4 +1,3 @@
-/** Allows container starts until it is closed. */
 export interface StartGate {
   /** Runs `work`; rejects without running it once the gate is closed. */
   pass<T>(work: () => Promise<T>): Promise<T>;

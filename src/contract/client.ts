@@ -306,10 +306,7 @@ interface StreamEvent {
   readonly data: string;
 }
 
-/**
- * Parses the events of a response body as the HTML standard specifies ("Interpreting an event stream"). Calls `alive` for everything
- * received, heartbeats included. Rejects when reading fails.
- */
+/** Parses the events of a response body as the HTML standard says. Calls `alive` for all that is received. Rejects when reading fails. */
 export async function* readEvents(body: ReadableStream<Uint8Array>, alive: () => void): AsyncGenerator<StreamEvent> {
   const reader = body.pipeThrough<string>(new TextDecoderStream() as TransformStream<Uint8Array, string>).getReader();
   let text = "";

@@ -1,7 +1,4 @@
-/**
- * Default limits of the API and of pushes, with the unit at the end of each name. Semantics, "Limits". An installation may configure some
- * of them differently: `/v1/capabilities` returns the ones in force.
- */
+/** Default limits of the API and of pushes, each name ending in its unit. `/v1/capabilities` returns the ones in force. */
 export const limits = {
   request_body_bytes: 256 * 1024,
   row_body_bytes: 1024 * 1024,
@@ -94,5 +91,4 @@ export const limits = {
   build_log_bytes: 64 * 1024 * 1024,
 } as const;
 
-/** The limits in force. */
 export type ApiLimits = { readonly [K in keyof typeof limits]: number };

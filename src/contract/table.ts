@@ -65,7 +65,6 @@ export const tunnelProtocol = "berth.tunnel.v1";
 /** Prefix of a subprotocol that carries the token, for browsers, whose WebSocket can't send the `Authorization` header. */
 export const bearerProtocol = "berth.bearer.";
 
-/** The kinds of objects that a path can name. */
 export type Named =
   | "project"
   | "build"

@@ -98,10 +98,7 @@ export function adoptSettings(settings: Readonly<Record<string, string>>): void 
   for (const [name, value] of Object.entries(settings)) process.env[name] ??= value;
 }
 
-/**
- * Reads the configuration; options override the environment. Throws an error with one sentence for each wrong setting. Other code takes its
- * settings from the result, never from the environment.
- */
+/** Reads the configuration; options override the environment. Throws one sentence for each wrong setting. Nothing else reads settings. */
 export function readConfig(inherited = process.env, options: Readonly<Record<string, string>> = {}): Config {
   const environment = { ...inherited, ...options };
   const problems: string[] = [];

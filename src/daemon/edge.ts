@@ -105,10 +105,7 @@ export function earlierEdgeProcesses(stateDir: string): readonly ProcessIdentity
   return processIds().flatMap((pid) => (isEdge(pid) ? (identify(pid) ?? []) : []));
 }
 
-/**
- * Makes a built-in edge of an earlier version release its ports, so that HAProxy can listen there at once. It finishes its open requests
- * within ten seconds. Its folder, which holds private keys, is removed.
- */
+/** Makes a built-in edge of an earlier version release its ports within ten seconds, and removes its folder with the private keys. */
 export async function endEarlierEdge(
   stateDir: string,
   ports: readonly number[],

@@ -221,7 +221,6 @@ export interface Family {
   readonly leave: () => Promise<void>;
 }
 
-/** A builder and a runtime, with the runtime's name. */
 export interface Member extends Pick<Family, "builder" | "runtime"> {
   readonly name: string;
 }

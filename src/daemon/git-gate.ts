@@ -127,10 +127,7 @@ function renamed({ slug }: GitProject, called: string): string[] {
   ];
 }
 
-/**
- * Moves the branch if git ended before it could: the commit serves, so the next push must build on it. A branch that another push has moved
- * stays where it is, and the pin keeps the serving commit.
- */
+/** Moves the branch if git ended before it could: the next push must build on what serves. One moved by another push stays. */
 async function settle({ repositories }: Receiving, push: PushRequest, build: { id: string; branch: string }) {
   const ref = `refs/heads/${build.branch}`;
   const pushed = push.refs.find((each) => each.name === ref);

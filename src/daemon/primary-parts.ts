@@ -118,10 +118,7 @@ function postgresHost({ config, parts }: Foundation) {
   return { instances: joinPostgresHosts({ local, server, dir: databases }), databaseGroups, server };
 }
 
-/**
- * Creates the families that BERTH_RUNTIME names and joins them into one. Docker and Swarm are one family, because they use the same engine:
- * the swarm's runtime also runs what is built for Docker, on this machine.
- */
+/** Creates the families that BERTH_RUNTIME names, joined into one. Docker and Swarm are one: they use the same engine. */
 async function createFamily(foundation: Foundation): Promise<Family> {
   const { runtimes } = foundation.config;
   const engine = runtimes.includes("swarm") ? "swarm" : "docker";

@@ -8,7 +8,6 @@ export interface Setting<T> {
   readonly read: (text: string | undefined) => T;
 }
 
-/** Creates a setting; `means` adds its meaning. */
 export function setting<T>(name: Setting<T>["name"], standard: string, read: Setting<T>["read"]) {
   return { means: (meaning: string): Setting<T> => ({ name, standard, meaning, read }) };
 }

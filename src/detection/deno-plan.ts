@@ -7,7 +7,6 @@ import type { SourceTree } from "./source-tree.ts";
 const configFiles = ["deno.json", "deno.jsonc"];
 const otherLocks = ["package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb"];
 
-/** Returns the plan to install, build and start a Deno application. */
 export function denoPlan(tree: SourceTree): BuildPlan {
   const config = readConfig(tree);
   const entry = entryOf(tree, config);

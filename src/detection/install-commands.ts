@@ -57,7 +57,6 @@ export function installArgs(
   }
 }
 
-/** The name of the package manager's program. */
 export function commandName(manager: PackageManager): string {
   return manager.name === "yarn-modern" ? "yarn" : manager.name;
 }

@@ -43,10 +43,7 @@ export function jdkWish(tree: SourceTree): JdkWish | null {
   return null;
 }
 
-/**
- * Returns the machine's JDK of the requested major version, else the next newer one, which compiles for older versions too; without a
- * request, the first. Throws BuildRefused if none fits.
- */
+/** Returns the machine's JDK of the requested major version, else the next newer one; without a request, the first. Throws BuildRefused. */
 export function chooseJdk(jdks: readonly Jdk[], wish: JdkWish | null): Jdk {
   const [first] = jdks;
   if (first === undefined) throw new BuildRefused("java_missing");

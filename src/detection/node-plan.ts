@@ -29,7 +29,6 @@ interface Commands {
   readonly member?: string | undefined;
 }
 
-/** Returns the plan to install, build and start a Node application. */
 export function nodePlan(
   tree: SourceTree,
   { hasBuildCommand = false, commands = [], member }: Commands = {},
@@ -164,10 +163,7 @@ function isEmpty({ manifest, manager }: NodeFacts): boolean {
   );
 }
 
-/**
- * Returns null if the result depends on more than the lock file: workspaces, folders as dependencies, the application's own patches, a lock
- * file that is a link or too large, or no lock file at all.
- */
+/** Returns null if the result depends on more than the lock file: workspaces, folders, patches, a link, or a file that is too large. */
 function installInputs(facts: NodeFacts, isFull: boolean): readonly unknown[] | null {
   const { manifest, manager, tree } = facts;
   const patches = ownInstallScripts(manifest).some((name) => (manifest.scripts[name] as string).includes("patch"));

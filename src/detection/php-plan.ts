@@ -95,10 +95,7 @@ function installOf(tree: SourceTree, hasComposer: boolean): Install {
   return { folder: "vendor", inputs: null, steps: [step], npmLockFile: null, again: [] };
 }
 
-/**
- * Starts PHP's built-in server: php-fpm speaks FastCGI and would need a web server in every replica, whose other jobs (TLS, compression,
- * limits) the edge does already. A Procfile can name another server.
- */
+/** Starts PHP's built-in server. php-fpm would need a web server in every replica, whose jobs the edge does. A Procfile can name another. */
 function startOf(tree: SourceTree): Start {
   const root = roots.find((each) => tree.has(each === "." ? "index.php" : `${each}/index.php`));
   if (root === undefined) throw new BuildRefused("no_start_command");

@@ -116,10 +116,7 @@ function serveAsgi({ target, path }: Application, packages: Declared): Start {
   return command(`python ${path}`, path);
 }
 
-/**
- * Returns options for gunicorn, which by default serves one request at a time. Threads share the application's memory, workers would not.
- * The keep-alive time must exceed the 2 s for which the edge keeps connections.
- */
+/** Returns options for gunicorn, which by default serves one request at a time. Its keep-alive must exceed the edge's 2 s. */
 function atOnce(tree: SourceTree): string {
   return tree.has("gunicorn.conf.py") ? "" : " --threads 8 --keep-alive 5";
 }

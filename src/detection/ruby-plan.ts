@@ -4,7 +4,6 @@ import { BuildRefused } from "./failures.ts";
 import type { BuildPlan, Install, Start, Step } from "./plan.ts";
 import type { SourceTree } from "./source-tree.ts";
 
-/** Returns the plan to install, build and start a Ruby application. */
 export function rubyPlan(tree: SourceTree, version: string): BuildPlan {
   checkVersion(tree, version);
   return {

@@ -30,10 +30,7 @@ export function rustPlan(tree: SourceTree, version: string, procfile: Procfile):
   };
 }
 
-/**
- * Returns whether this is a Rust application: a package, or a workspace of packages. Beside a manifest of Node.js or Python it must have a
- * program; otherwise it may be an extension for that language.
- */
+/** Returns whether this is a Rust application, with a program if another language's manifest is there: it may be an extension for that. */
 export function isRust(tree: SourceTree): boolean {
   if (!tree.has("Cargo.toml")) return false;
   const isExtension = ["package.json", "pyproject.toml", "setup.py"].some((file) => tree.has(file));

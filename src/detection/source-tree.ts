@@ -24,7 +24,6 @@ const locks =
   /^(?:\.npmrc|\.yarnrc|\.yarnrc\.yml|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|yarn\.lock|bun\.lockb?|deno\.lock|Gemfile\.lock)$/;
 const requirements = /^(?:requirements[^/]*\.txt|(?:uv|poetry)\.lock)$/;
 
-/** Returns the part of a tree below a folder. */
 export function treeBelow(tree: SourceTree, folder: string): SourceTree {
   const at = (path: string) => `${folder}/${path}`;
   return {

@@ -5,10 +5,7 @@ const digest = /^sha512-[A-Za-z0-9+/]{86}==$/;
 const openAddress = /^https:\/\/[^/?#@]+\/[^?#]*$/;
 const rootFields = ["dependencies", "devDependencies", "optionalDependencies", "peerDependencies"];
 
-/**
- * Returns npm's lock file without the application's name, if that text alone determines what npm installs: every package has a digest of
- * its content, and none has an install script. Null otherwise.
- */
+/** Returns npm's lock file without the name, if it alone determines the install: digests everywhere, no install scripts. Null otherwise. */
 export function standaloneLock(text: string): string | null {
   const lock = parse(text);
   const packages = asRecord(lock?.["packages"]);

@@ -8,10 +8,7 @@ export interface SshIdentity {
   readonly callers: readonly GitCaller[];
 }
 
-/**
- * Handles one authentication attempt: public keys only, user `git` only. A known key that is merely offered gets "offered", so that the
- * client signs with it; only a valid signature yields the identity.
- */
+/** Handles one authentication attempt: user `git`, public keys only. A known key merely offered gets "offered"; a signature the identity. */
 export async function authenticate(gate: GitGate, ctx: AuthContext): Promise<SshIdentity | "offered" | null> {
   if (ctx.method !== "publickey" || ctx.username !== "git") return null;
   const fingerprint = fingerprintOf(ctx.key.data);

@@ -7,14 +7,10 @@ import type { Quarantine, RefChange } from "../ports/repositories.ts";
 export interface GitGate {
   /** Returns the callers of an SSH key, one per organization; none if unknown or suspended. `fingerprint` is as OpenSSH prints it. */
   authenticateKey(fingerprint: string): Promise<readonly GitCaller[]>;
-  /** Returns the caller of an API token, or null. */
   authenticateToken(token: string): Promise<GitCaller | null>;
   /** Finds a project for one caller; unknown projects and those of other organizations are both `missing`. */
   findProject(caller: GitCaller, path: GitPath, access: GitAccess): Promise<ProjectLookup>;
-  /**
-   * Decides on a push while the pusher waits, usually by building and releasing it. Each line is shown to the pusher at once. May take many
-   * minutes; `push.signal` aborts when the push can no longer succeed.
-   */
+  /** Decides on a push while the pusher waits and sees each line at once. Aborts with `push.signal` when the push can no longer succeed. */
   receive(push: PushRequest, onLine: (line: string) => void): Promise<PushDecision>;
   /** Called once after an accepted push has ended, whether or not git could move its refs. */
   completed(push: PushRequest): Promise<void>;

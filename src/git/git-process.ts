@@ -44,10 +44,7 @@ export interface GitProcess {
   readonly input: Writable;
   /** What becomes of git's answer to a push on its way to the client; null for a fetch. */
   readonly report: PacketMap | null;
-  /**
-   * Exit code for the client. A zero code waits until the work after a push is done; any other is reported as soon as git exits, because
-   * the decision on a push may come much later. Never rejects.
-   */
+  /** Exit code for the client: zero once the work after a push is done, any other as soon as git exits. Never rejects. */
   readonly answered: Promise<number>;
   /** Resolves once git has exited and the work after a push is done. Never rejects. */
   readonly ended: Promise<void>;

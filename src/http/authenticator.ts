@@ -6,7 +6,6 @@ import type { Authenticated } from "../features/tokens/tokens.ts";
 
 /** Finds a token's caller, usually in a cache. Revoked, expired and suspended tokens stop working within a second. */
 export interface Authenticator {
-  /** Returns the live token, or undefined. */
   authenticate(text: string): Promise<Authenticated | undefined>;
   /** Clears the cache. Results of look-ups in progress are not cached. */
   forget(): void;

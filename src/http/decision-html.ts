@@ -124,10 +124,7 @@ const f=document.querySelector("form[data-sign]");f?.addEventListener("submit",a
 
 export const sha256 = (text: string) => `'sha256-${hash("sha256", text, "base64")}'`;
 
-/**
- * Returns the headers under which the page loads nothing but fonts of its own origin, executes only its own script, can't be framed, and
- * submits forms only to its own origin, and to `answerTo`, where a program's answer goes.
- */
+/** Returns the headers under which a page loads fonts and its script alone, can't be framed, and submits to itself and `answerTo` only. */
 export function pageHeaders(fonts: string, answerTo = ""): Record<string, string> {
   return {
     "cache-control": "no-store",

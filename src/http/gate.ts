@@ -18,10 +18,7 @@ export function isGated(row: Row, caller: Caller): boolean {
   return row.approval && caller.approval_mode;
 }
 
-/**
- * Consumes this request's approval and returns its id; without one, throws to roll back the transaction. Runs after the handler, so that a
- * request which the handler refuses needs no approval.
- */
+/** Consumes this request's approval and returns its id, or throws to roll back. A request that its handler refuses needs none. */
 export async function passGate(tx: Tx, request: GatedRequest, now: Date): Promise<string> {
   const id = await consumeApproval(tx, request, now);
   if (id === undefined) throw new GateClosed(request);

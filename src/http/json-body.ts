@@ -4,10 +4,7 @@ import { Refused } from "../features/context.ts";
 const decoder = new TextDecoder("utf-8", { fatal: true });
 const mostDepth = limits.request_body_depth;
 
-/**
- * Parses a request's body; undefined when there is none. Refuses with `unsupported_media_type` a body that is not declared as JSON, and
- * with `invalid_request` one that is not JSON or nests deeper than 32.
- */
+/** Parses a request's body, if there is one. Refuses what is not declared as JSON, is not JSON, or nests deeper than 32. */
 export function readJsonBody(contentType: string | undefined, bytes: Buffer): unknown {
   if (bytes.length === 0) return undefined;
   if (!isJson(contentType ?? "")) throw new Refused("unsupported_media_type");

@@ -11,10 +11,7 @@ export async function findNamed(db: Db | Tx, row: Row, caller: Caller, params: u
   return found !== undefined && (await isWithin(db, row, caller, found)) ? found : undefined;
 }
 
-/**
- * Refuses a token that is limited to projects the objects of all others, exactly like missing ones. Runs before anything that could
- * respond differently to a missing and to a foreign object.
- */
+/** Refuses a token that is limited to projects all other objects exactly like missing ones, before anything could tell them apart. */
 export async function requireWithinProjects(db: Db | Tx, row: Row, caller: Caller, params: unknown): Promise<void> {
   if (caller.project_ids === null || row.names === null) return;
   if ((await findNamed(db, row, caller, params)) === undefined) throw new Refused("not_found");

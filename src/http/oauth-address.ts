@@ -21,10 +21,7 @@ export function consentUrl(request: Pick<FastifyRequest, "headers">, controlUrl:
   return `${own.origin}/session/authorize?issuer=${encodeURIComponent(address)}`;
 }
 
-/**
- * Returns the name under which a program knows the platform: that of `consentUrl`, if it is of this machine. By any other, the program could
- * take a foreign platform for this one, and send the code there (RFC 9207).
- */
+/** Returns the name under which a program knows the platform: by a foreign one it could send the code elsewhere (RFC 9207). */
 export function issuerOf(
   request: Pick<FastifyRequest, "headers">,
   given: string | undefined,

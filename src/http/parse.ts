@@ -33,10 +33,7 @@ const mostDetails = 100;
 
 const noBody = z.strictObject({});
 
-/**
- * Returns the body as an object, empty when there was none. By the specification an organization named in a body has no effect, so those
- * fields are dropped; other unknown fields are refused.
- */
+/** Returns the body as an object, empty when there was none. Drops an organization in it, which has no effect; refuses other fields. */
 function withoutOrganization(body: unknown): unknown {
   if (body === undefined) return {};
   if (typeof body !== "object" || body === null || Array.isArray(body)) return body;

@@ -25,10 +25,7 @@ const challengeMs = 5 * 60_000;
 /** ES256, EdDSA and RS256 (https://www.iana.org/assignments/cose): what authenticators have. Node.js calls newer ones experimental. */
 const supportedAlgorithmIDs = [-7, -8, -257];
 
-/**
- * Returns why a page of this origin cannot use passkeys, or undefined. Browsers offer them only in secure contexts, and never for an IP
- * address (https://www.w3.org/TR/webauthn-3/#relying-party-identifier).
- */
+/** Returns why a page of this origin cannot use passkeys, if it cannot: they need a secure context and no IP address as name. */
 export function whyNoPasskeys({ controlUrl }: Pick<PasskeySite, "controlUrl">, origin: string): string | undefined {
   const url = new URL(controlUrl);
   const isLocal = url.hostname === "localhost" || url.hostname.endsWith(".localhost");

@@ -123,7 +123,6 @@ async function joinByInvitation(given: PersonSignIn, request: FastifyRequest): P
   return join(given.platform, link, { person: { name: chosen }, passkey: made, browser });
 }
 
-/** Shows how people sign in here. */
 async function showWays({ platform }: PersonSignIn): Promise<Done> {
   return { providers: await offeredProviders(platform.db) };
 }

@@ -41,10 +41,7 @@ export interface ProviderSignIn extends SignIn {
 
 type ProviderRequest = FastifyRequest<{ Params: { provider: string } }>;
 
-/**
- * Adds sign-in with an identity provider. The dashboard's page starts an attempt, whose cookie is sealed and must be there when the provider
- * sends the browser back, so that no other site can sign somebody in.
- */
+/** Adds sign-in with an identity provider. The sealed cookie of the attempt must come back, so that no other site signs somebody in. */
 export function addProviderSignIn(app: FastifyInstance, given: ProviderSignIn): void {
   const client = createOidcClient(given.platform.ports.outgoingHttp);
   app.post("/session/oidc/:provider", (request: ProviderRequest, reply) => start({ given, client }, request, reply));
@@ -129,7 +126,6 @@ async function start({ given, client }: Parts, request: ProviderRequest, reply: 
   return answer(reply.header("set-cookie", cookie), 200, { url });
 }
 
-/** Returns the session of the person who is signed in in this browser. */
 export async function presentSession(
   given: Pick<SignIn, "platform" | "vault" | "controlUrl">,
   request: FastifyRequest,

@@ -1,10 +1,7 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { Socket } from "node:net";
 
-/**
- * Tracks connections without any request yet, and returns a function that closes them. Clients open connections in advance that Node.js
- * does not count as idle, so a stop would wait for them.
- */
+/** Tracks connections without a request, and returns a function that closes them: Node.js does not count them as idle at a stop. */
 export function watchUnused(server: Server): () => void {
   const unused = new Set<Socket>();
   server.on("connection", (socket) => {

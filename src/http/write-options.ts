@@ -8,7 +8,6 @@ export function checkWriteOptions(request: PipelineRequest): void {
   idempotencyKeyOf(request);
 }
 
-/** Returns whether a write has `?dry_run=true`. */
 export function isDryRun({ query }: PipelineRequest): boolean {
   const { dry_run: given } = (query ?? {}) as Readonly<Record<string, unknown>>;
   if (given === undefined || given === "false") return false;
@@ -17,7 +16,6 @@ export function isDryRun({ query }: PipelineRequest): boolean {
   throw new Refused("invalid_request", { error: `dry_run: ${message}`, details: [{ path: "dry_run", message }] });
 }
 
-/** Returns the `Idempotency-Key` of a write, if it has one. */
 export function idempotencyKeyOf({ idempotencyKey: key }: PipelineRequest): string | undefined {
   if (key === undefined) return undefined;
   if (key.length <= limits.idempotency_key_characters && /^[\x21-\x7e]+$/.test(key)) return key;

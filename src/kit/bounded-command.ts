@@ -17,7 +17,6 @@ export function boundedCommand(prlimitBin: string | null, bounds: Bounds, comman
   return { file: prlimitBin, args: [...limits, command.file, ...command.args] };
 }
 
-/** Returns the path of prlimit, or null. */
 export function findPrlimit(): string | null {
   return ["/usr/bin/prlimit", "/bin/prlimit"].find((file) => existsSync(file)) ?? null;
 }

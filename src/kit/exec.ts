@@ -139,10 +139,7 @@ export interface PipedStreams {
   readonly stderr: NonNullable<ChildProcess["stderr"]>;
 }
 
-/**
- * Starts a process that outlives this one, in its own session, with stdout and stderr appended to `logFile`. Resolves with its pid once it
- * is running; rejects when it cannot be started.
- */
+/** Starts a process that outlives this one, in its own session, with its output appended to `logFile`. Resolves with its pid. */
 export async function startDetached(command: Command, logFile: string, options: ExecOptions = {}): Promise<number> {
   const log = openSync(logFile, "a", 0o600);
   try {

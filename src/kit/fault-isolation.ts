@@ -3,10 +3,7 @@ import type { Log } from "./log.ts";
 /** Runs named work. Returns false when the work failed; never rejects. */
 export type RunIsolated = (name: string, work: () => void | Promise<void>) => Promise<boolean>;
 
-/**
- * Isolates items of periodic work, so that a fault in one does not stop the others. Logs a fault when it first occurs, not on each
- * repetition: its messages could otherwise fill a disk that is almost full.
- */
+/** Isolates items of periodic work, so that a fault in one does not stop the others; it is logged once, not on each repetition. */
 export function createFaultIsolation(log: Log, message: string): RunIsolated {
   const failing = new Set<string>();
   return async (name, work) => {

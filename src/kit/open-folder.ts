@@ -10,10 +10,7 @@ export interface OpenFolder extends AsyncDisposable {
 const flags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 const missing = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 
-/**
- * Opens a folder below `root` one name at a time without following links, as openat(2) can: for root's work in folders that belong to other
- * users. Returns undefined when a name is missing or is not a folder.
- */
+/** Opens a folder below `root` without following links, for root's work in users' folders. Undefined when a name is missing or no folder. */
 export async function openFolder(root: string, ...names: readonly string[]): Promise<OpenFolder | undefined> {
   let folder = await openOne(`${root}/.`);
   for (const name of names) {

@@ -15,10 +15,7 @@ const passingErrno = new Set([
 const passingMessages =
   /^(?:Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/;
 
-/**
- * Classifies an error that is not a fault of the platform's code: a disk is full or read-only, or a dependency such as the database is
- * temporarily `away`. Returns undefined for a fault.
- */
+/** Classifies an error that is no fault of the code: a full or read-only disk, or a dependency that is `away`. Undefined for a fault. */
 export function outageOf(error: unknown): "disk_full" | "disk_read_only" | "away" | undefined {
   const fault = diskFault(error);
   if (fault !== undefined) return fault === "full" ? "disk_full" : "disk_read_only";

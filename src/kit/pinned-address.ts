@@ -2,10 +2,7 @@ import { isIP } from "node:net";
 
 /** How addresses that tenants choose are resolved and checked. */
 export interface AddressPolicy {
-  /**
-   * Returns a name's addresses, empty when it has none. Must not use the system's resolver: a tenant's slow name server would occupy its
-   * few threads, which the platform's own file operations share.
-   */
+  /** Returns a name's addresses, without the system's resolver: a slow name server would occupy the threads of file operations. */
   readonly resolve: (hostname: string) => Promise<readonly string[]>;
   /** Returns whether connections to an address are allowed. */
   readonly mayReach: (address: string) => boolean;

@@ -11,7 +11,6 @@ export interface ProcessIdentity {
   readonly boot_id: string;
 }
 
-/** Returns the identity of a living process, or undefined when none has this pid. */
 export function identify(pid: number): ProcessIdentity | undefined {
   const stat = readStat(pid);
   return stat && { pid, start_time: stat.startTime, boot_id: bootId() };

@@ -5,10 +5,7 @@ import { runOk, type Command } from "./exec.ts";
 
 /** Per-folder limits enforced by an XFS file system that is mounted with `prjquota`. */
 export interface ProjectQuota {
-  /**
-   * Limits a folder's size: a write beyond the limit fails with EDQUOT or ENOSPC. Resolves with the bytes in use, or null when the limit
-   * could not be set. `id` is the folder's quota project on the file system.
-   */
+  /** Limits a folder's size: a write beyond fails with EDQUOT or ENOSPC. Resolves with the bytes in use, null if it could not be set. */
   limit(folder: string, id: number, bytes: number): Promise<number | null>;
 }
 

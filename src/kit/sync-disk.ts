@@ -1,10 +1,7 @@
 import { open } from "node:fs/promises";
 import { runOk } from "./exec.ts";
 
-/**
- * Resolves when everything written to the folder's file system is on disk (syncfs(2)): about 20 ms for a hundred megabytes on an idle SSD.
- * Syncing a release's thousands of files one by one would wait for the disk each time.
- */
+/** Resolves when the folder's file system is on disk (syncfs(2)). Syncing thousands of files one by one waits for the disk each time. */
 export async function syncFileSystem(folder: string, signal?: AbortSignal): Promise<void> {
   await runOk({ file: "sync", args: ["--file-system", folder] }, signal === undefined ? {} : { signal });
 }

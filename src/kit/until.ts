@@ -1,9 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/**
- * Calls `probe` repeatedly until it returns something other than undefined, or the time is over (then undefined). The pause grows from
- * `firstMs` to `atMostMs`, so that a fast result is noticed fast.
- */
+/** Calls `probe` until it returns something, or the time is over (undefined). The pause grows from `firstMs` to `atMostMs`. */
 export async function until<T>(
   probe: () => Promise<T | undefined> | T | undefined,
   limits: { timeoutMs: number; firstMs?: number; atMostMs?: number; signal?: AbortSignal },

@@ -1,7 +1,4 @@
-/**
- * Serializes a document to JSON of at most `atMost` characters: the longest lists lose entries from their end until it fits, and a note
- * says how many each lost. If it is still too long, the text is cut.
- */
+/** Serializes a document to at most `atMost` characters: the longest lists lose entries, which a note counts; then the text is cut. */
 export function fit(document: unknown, atMost = answerCharacters): Fitted {
   const lost = new Map<string, number>();
   let kept: number | undefined;

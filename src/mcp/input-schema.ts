@@ -33,7 +33,6 @@ export function inputSchema(actions: ReadonlyMap<string, Row>): JsonSchema {
   };
 }
 
-/** Returns all arguments of a row. */
 export function argumentsOf(row: Row): readonly Argument[] {
   return [
     ...argumentsAt("params", row.params),

@@ -1,6 +1,5 @@
 import { readdir, readFile } from "node:fs/promises";
 
-/** A page of the documentation. */
 export interface DocsPage {
   /** Its file without the ending. */
   readonly name: string;

@@ -4,7 +4,6 @@ import { groups, type Group } from "./groups.ts";
 import type { Offer } from "./offer.ts";
 import { argumentsOf, inputSchema, shownName, type JsonSchema } from "./input-schema.ts";
 
-/** A tool as clients see it. */
 export interface Tool {
   readonly name: string;
   readonly title: string;

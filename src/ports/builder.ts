@@ -3,10 +3,7 @@ import type { Failure } from "./failure.ts";
 import type { ProjectImage } from "./runtime.ts";
 import type { ServerAddress } from "../kit/server-address.ts";
 
-/**
- * Builds an immutable, content-addressed image from a source tree, for the runtime of the same family. A failed build leaves nothing but
- * its caches. Building the same source twice may return the same image.
- */
+/** Builds an immutable, content-addressed image from a source tree. A failed build leaves nothing but its caches. */
 export interface Builder {
   /** Runs a build. A fault of the source is an outcome; one of the machine is thrown. Returns soon after an abort or `limits.timeoutMs`. */
   build(request: BuildRequest): Promise<BuildOutcome>;
@@ -14,10 +11,7 @@ export interface Builder {
   plan(request: PlanRequest): Promise<PlanOutcome>;
   /** Lists the project's images on this machine; those that are runnable have everything that they need beside themselves. */
   images(projectId: string, only?: "runnable"): Promise<readonly string[]>;
-  /**
-   * Gives another project of the organization an image, with the same files and commands. Returns its reference there, or null if the image
-   * is not on this machine. Doing it twice gives the same image.
-   */
+  /** Gives another project of the organization an image; returns its reference there, null if this machine lacks it. Idempotent. */
   adopt(image: ProjectImage, to: Pick<BuildRequest, "project_id" | "project_number">): Promise<string | null>;
   /** Returns the disk usage of a project's images and caches in bytes, null when that took too long. Reads every file: call it rarely. */
   diskBytes(projectId: string): Promise<number | null>;

@@ -54,8 +54,5 @@ export type OrderOutcome =
       readonly not_before: Date | null;
     };
 
-/**
- * `account`: the account is unknown, deactivated or revoked; register a new one. `publish`: the challenge's response could not be
- * published. `challenge`: the authority did not find the response.
- */
+/** `account`: unknown or revoked, register anew. `publish`: the response was not published. `challenge`: it was not found. */
 export type OrderRefusal = "unreachable" | "publish" | "rate_limited" | "account" | "challenge" | "caa" | "rejected";

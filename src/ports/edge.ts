@@ -42,10 +42,7 @@ export interface RouteTable {
   /** Grows with each change. A table with a lower version than the last one is ignored. */
   readonly version: number;
   readonly routes: readonly Route[];
-  /**
-   * The control plane's address for plain HTTP requests to `/.well-known/acme-challenge/…`, for any hostname, with or without a route.
-   * These are never redirected. When null, such requests are not special.
-   */
+  /** The control plane's address for plain ACME challenges of any hostname, which are never redirected. Null: nothing special. */
   readonly challenge: Target | null;
 }
 
@@ -59,10 +56,7 @@ export interface Route {
   readonly https: RouteHttps;
   /** Adds `Strict-Transport-Security: max-age=31536000` to HTTPS responses, unless the application sets that header itself. */
   readonly hsts: boolean;
-  /**
-   * The target is the control plane. The edge adds the headers of `entrance`, which no client knows, so that the control plane trusts the
-   * forwarding headers. Defaults to false.
-   */
+  /** The target is the control plane: the edge adds the headers of `entrance`, so that its forwarding headers are trusted. Default false. */
   readonly is_control?: boolean;
   /** Replaces the sentence on the `maintenance` page: one line of plain text. */
   readonly notice?: string;
@@ -107,10 +101,7 @@ export interface EdgeCertificate {
   readonly key_pem: string;
 }
 
-/**
- * Where the platform sends its own requests, over HTTP and over HTTPS (null when HTTPS is off). They must carry these headers beside their
- * `Host`. The headers stay the same for the life of the state folder.
- */
+/** Where the platform sends its own requests, over HTTP and HTTPS (null when off), with these headers, which stay as the state folder. */
 export interface EdgeEntrance {
   readonly host: string;
   readonly port: number;

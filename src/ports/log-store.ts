@@ -30,10 +30,7 @@ export interface LogStore {
   forgetPositions(workloadId: string): Promise<void>;
   /** Appends to a project's log of requests, and drops its oldest ones past the size limit. */
   appendRequests(projectId: string, requests: readonly StoredRequest[]): Promise<void>;
-  /**
-   * Calls `visit` with a project's requests of a time range, newest first as they were appended, until it returns false. Their times may be
-   * out of order, because a request is appended when it ends.
-   */
+  /** Calls `visit` with a project's requests of a time range, newest first as they were appended (when they end), until it returns false. */
   visitRequests(projectId: string, range: RequestRange, visit: (request: StoredRequest) => boolean): Promise<void>;
   /** Deletes a project's runtime log, its log of requests and the logs of these builds for good. Idempotent. */
   remove(projectId: string, buildIds: readonly string[]): Promise<void>;

@@ -4,7 +4,6 @@ export interface MachinePool {
   joinScript(): Promise<string>;
   /** Allows or forbids new replicas on a machine; running ones stay. Returns false when there is no such machine. */
   admit(id: string, takesReplicas: boolean): Promise<boolean>;
-  /** Returns the projects that have replicas on the machine. */
   projectsOn(id: string): Promise<readonly string[]>;
   /** Removes a machine from the pool. Idempotent. */
   remove(id: string): Promise<void>;

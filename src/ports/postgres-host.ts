@@ -148,10 +148,7 @@ export interface DatabaseSpec {
   readonly database_name: string;
   /** Secret. Sent to the server only in a file or a protocol message, never in argv. */
   readonly password: string;
-  /**
-   * Rights of the project's role. `open`: all. `read_only`: reads by default, but a session that requests writing may delete. `closed`:
-   * cannot log in. When the role loses rights, its sessions are terminated.
-   */
+  /** Rights of the project's role. `read_only`: a session may still ask to write, to delete. Losing rights terminates its sessions. */
   readonly access: "open" | "read_only" | "closed";
   /** Rows say that the database was ready before: `ensure` throws `PartMissing` instead of creating it. */
   readonly was_ready?: boolean;

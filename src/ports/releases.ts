@@ -49,10 +49,7 @@ export interface Releases {
   /** Returns the newest released version if it is newer than the one that runs; null also where releases are not looked for. */
   newer(): string | null;
   report(): Promise<ReleaseReport>;
-  /**
-   * Begins an upgrade, which goes on when this control plane ends. `source` is a version, an address, a file, or null for the newest. Returns
-   * why it was not begun, or null.
-   */
+  /** Begins an upgrade, which goes on when this control plane ends. `source`: version, address, file, or null. Returns why not, or null. */
   upgrade(wanted: WantedUpgrade): Promise<"clone" | "under_way" | null>;
   /** Applies the migrations after which the version before no longer runs, and returns their names. Refused while an upgrade is under way. */
   finalize(): Promise<readonly string[] | "under_way">;

@@ -40,9 +40,7 @@ export interface Repositories {
   makeDeployKey(comment: string): Promise<{ readonly publicKey: string; readonly privateKey: string }>;
   /** Removes a quarantine of `write` or `fetch`, and with it everything that was not pinned. Idempotent. */
   discard(projectId: string, quarantine: Quarantine): Promise<void>;
-  /** Returns the commit pinned under this name, or null. */
   pinned(projectId: string, name: string): Promise<string | null>;
-  /** Returns the first parent of a commit, or null. */
   parentOf(projectId: string, commit: string): Promise<string | null>;
   /** Lists at most `limit` files of a commit or of one of its folders. */
   files(projectId: string, commit: string, limit: number, part?: PartOfCommit): Promise<readonly StoredFile[]>;
@@ -50,10 +48,7 @@ export interface Repositories {
   read(projectId: string, commit: string, file: FileToRead): Promise<Buffer | null>;
   /** Lists at most `limit` paths that differ between two commits; null when the first commit no longer exists. */
   changedPaths(projectId: string, change: CommitChange, limit: number): Promise<readonly string[] | null>;
-  /**
-   * Compares two commits: commits that only one of them contains, changed files, and their lines; null when one of them no longer exists.
-   * What the limits cut off is missing, and is no error.
-   */
+  /** Compares two commits: commits, changed files and their lines; null when one no longer exists. What limits cut off is missing. */
   compare(projectId: string, change: ComparedCommits, limits: ComparisonLimits): Promise<Comparison | null>;
   /** Streams the tree of a commit, or of one of its folders, as a tar archive. An error destroys the stream. */
   archive(projectId: string, commit: string, part?: PartOfCommit): Readable;

@@ -15,10 +15,7 @@ export interface Runtime {
   readonly machines?: MachinePool | undefined;
   /** Returns what this runtime isolates on this machine and which parts are missing. It tries each part for real, once. */
   describe(): Promise<RuntimeDescription>;
-  /**
-   * Returns the part without which nothing can be started now, such as an engine that does not answer; undefined if there is none. Absent
-   * for a runtime that always starts. `runtime` as in `Workload`.
-   */
+  /** Returns the part without which nothing starts now, such as an engine that does not answer; undefined if there is none. */
   readonly unavailable?: ((runtime?: string) => Promise<MissingPart | undefined>) | undefined;
   /**
    * Starts this attempt of a replica and resolves when its process is started; the caller checks its health. An attempt that already

@@ -1,9 +1,6 @@
 import type { Readable } from "node:stream";
 
-/**
- * Stores large files durably. A file appears under its key complete and durable, or not at all. Keys are relative paths of letters, digits
- * and `-_./`, generated only by the platform.
- */
+/** Stores large files durably: complete under their key, or not at all. Keys are paths of letters, digits and `-_./`. */
 export interface Storage {
   /**
    * Stores the stream's content and resolves with its size once it is durable. Replaces an earlier file under the key. Rejects with the
@@ -14,10 +11,7 @@ export interface Storage {
   open(key: string, signal?: AbortSignal): Promise<Readable>;
   /** Deletes the file for good, along with remains of an interrupted `put` under this key. Idempotent. */
   delete(key: string): Promise<void>;
-  /**
-   * Removes remains of interrupted `put` calls, except under busy keys, and resolves with their number. `isBusy` is called after a file was
-   * found, so a key that is marked busy before its `put` starts is safe.
-   */
+  /** Removes remains of interrupted `put` calls, except under busy keys, and resolves with their number. */
   sweep(isBusy: (key: string) => Promise<boolean>): Promise<number>;
   /** Returns the free space in bytes; null when the storage has no limit. */
   free(): Promise<number | null>;

@@ -80,10 +80,7 @@ function confined(
 
 export const zstd = "/usr/bin/zstd";
 
-/**
- * Returns the command that compresses archives, confined like pg_dump; null if zstd is not installed. At level 3, measured, it takes a
- * third of gzip's time for a gigabyte, and the result is smaller.
- */
+/** Returns the command that compresses archives, confined like pg_dump; null without zstd. Level 3 takes a third of gzip's time. */
 export function compressorCommand({ confinement, configDir }: ClientPrograms): Command | null {
   if (!existsSync(zstd)) return null;
   const command = { file: zstd, args: ["-3", "--quiet", "--stdout"] };
@@ -122,10 +119,7 @@ export function endOf(
   });
 }
 
-/**
- * Kills a client program and its whole process group. Killing only the first process is not enough: when bubblewrap was killed while it set
- * up a sandbox, its second process stayed for ever.
- */
+/** Kills a client program with its process group: bubblewrap, killed while it sets up a sandbox, leaves its second process. */
 export function halt(child: ReturnType<typeof start>): void {
   try {
     if (child.pid !== undefined && child.exitCode === null && child.signalCode === null)

@@ -20,7 +20,6 @@ const queryTimeoutMs = 60_000;
 // These override what a role's owner set for it: names without a schema are PostgreSQL's own, and no library is preloaded.
 const sessionOptions = "-c search_path=pg_catalog -c local_preload_libraries= -c role=none";
 
-/** Connects, runs `work` and disconnects. */
 export async function withConnection<T>(
   { tls = null, ...connection }: ServerConnection,
   work: (client: pg.Client) => Promise<T>,

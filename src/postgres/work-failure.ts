@@ -17,7 +17,6 @@ export function failureOfProgram(program: string, stderr: string): DatabaseWorkF
   );
 }
 
-/** Classifies an error of a query or connection. */
 export function failureOfQuery(error: Error & { code?: string }): DatabaseWorkFailed {
   if (error instanceof DatabaseWorkFailed) return error;
   if (error.code === "53100") return new DatabaseWorkFailed("full", "The database's disk is full.", error);

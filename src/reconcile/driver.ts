@@ -2,10 +2,7 @@ import type { Log } from "../kit/log.ts";
 import { createSignal } from "../store/signal.ts";
 import type { Topic, Wakeups } from "../store/wakeups.ts";
 
-/**
- * A reconciler: it brings the actual state in line with the rows. It takes no input, may run at any time and any number of times, does not
- * retry internally, and throws only platform faults.
- */
+/** A reconciler: brings the actual state in line with the rows. It takes no input, may run at any time, throws only platform faults. */
 export interface Task {
   readonly name: string;
   /** It runs at least this often, even without a wake-up. */

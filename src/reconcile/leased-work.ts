@@ -14,10 +14,7 @@ export interface LeasedWork<T extends Leased> {
   readonly limit: number;
   /** How many rows of one organization may be in progress, so that its slow ones leave slots to others; by default all. */
   readonly perOrganization?: number;
-  /**
-   * Claims a row that is not already being worked on here. Those rows' leases may seem expired: the database's clock continues while this
-   * machine sleeps, the heartbeat does not.
-   */
+  /** Claims a row that is not worked on here already, whose lease may seem expired after this machine slept. */
   readonly take: (inProgress: InProgress, rows: readonly T[]) => Promise<T | undefined>;
   /** Ends the row for every outcome that is its own; throws on platform faults. */
   readonly work: (row: T, lease: Lease, signal: AbortSignal) => Promise<void>;

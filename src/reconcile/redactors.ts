@@ -19,10 +19,7 @@ export type Redactors = (owner: OutputOwner) => Promise<Redact>;
 
 const kept = 1000;
 
-/**
- * Creates the redactors. A deployment's variables are pinned, so they are decrypted once. Its database is checked at each call, because
- * restarted replicas get the database's current variables.
- */
+/** Creates the redactors. Pinned variables are decrypted once; the database's are checked at each call, since restarts get new ones. */
 export function createRedactors(platform: Platform): Redactors {
   const known = new Map<string, Known>();
   return async (owner) => {

@@ -15,10 +15,7 @@ export interface NetworkNote {
   readonly block: string;
 }
 
-/**
- * Returns the networks whose data folder was deleted while they were set up and whose namespaces hold no process. Left alone, their tables
- * would filter every packet of the machine for ever.
- */
+/** Returns the networks of deleted data folders without a process, whose tables would filter every packet of the machine for ever. */
 export async function abandonedNetworks(ip: string, notes: string = usualNotes): Promise<readonly NetworkNote[]> {
   if (!existsSync(notes)) return [];
   const noted = readdirSync(notes).flatMap((tag) => readNote(join(notes, tag)));

@@ -105,10 +105,7 @@ function binds(list: readonly SandboxBind[]): string[] {
   return args;
 }
 
-/**
- * Throws if the path to a target below a writable bind contains a symbolic link: code in the sandbox may have planted it, and bubblewrap
- * would follow it. bubblewrap itself creates missing folders.
- */
+/** Throws if the path to a target below a writable bind has a link, which code may have planted and bubblewrap would follow. */
 export function refuseLinkedTargets(list: readonly SandboxBind[]): void {
   for (const { target } of list) {
     for (const other of list) {

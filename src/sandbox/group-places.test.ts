@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { before, test } from "node:test";
 import { testFolder } from "../../test/support/test-folder.ts";
 import { ownGroup, ownLegacyGroup, tenantGroup } from "../kit/tenant-group.ts";
-import { groupPlaces } from "./group-places.ts";
+import { groupPlaces } from "./cgroups.ts";
 
 const root = testFolder("groups");
 const folders = (own: string, isRoot: boolean) =>

@@ -56,10 +56,7 @@ interface OpenedPlaces {
   readonly tenantNetworks: readonly string[];
 }
 
-/**
- * Blocks metadata services and private networks while the namespace's root still runs: bubblewrap's child no longer has the right to. The
- * first ones to match win, so metadata services stay closed in every case.
- */
+/** Blocks metadata services and private networks while the namespace's root still runs. Metadata services stay closed in every case. */
 function closePrivate(ip: string | null, { open, tenantNetworks }: OpenedPlaces): string[] {
   if (ip === null) return [];
   const isV6 = (network: string) => network.includes(":");

@@ -130,10 +130,7 @@ async function measureChanges({ containment, layers, layerBytes }: Context, id: 
 
 const reapEveryMs = 250;
 
-/**
- * Keeps killing the sandbox's processes once it times out or is aborted. `run` alone may signal while bubblewrap is still setting up; the
- * sandbox's processes then outlive bubblewrap and keep the output open.
- */
+/** Keeps killing the sandbox's processes once it times out or is aborted: while bubblewrap sets up, they outlive it. */
 function reapWhenOver(kill: () => void, options: Pick<RunOptions, "signal" | "timeoutMs">): { end(): void } {
   let reaping: NodeJS.Timeout | undefined;
   const begin = () => (reaping ??= setInterval(kill, reapEveryMs));

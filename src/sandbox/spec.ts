@@ -31,10 +31,7 @@ export interface SandboxSpec {
   readonly controlled?: boolean;
 }
 
-/**
- * `write`: changes go to the folder itself. `private`: the sandbox may change its view of the folder, up to `layerBytes`; the folder stays
- * as it is and the changes are discarded with the sandbox.
- */
+/** `write`: changes go to the folder. `private`: up to `layerBytes` of changes are the sandbox's own, and go with it. */
 export interface SandboxApp {
   readonly source: string;
   readonly access: "read" | "write" | "private";
@@ -92,10 +89,7 @@ export interface Sandbox {
   command(spec: SandboxSpec): Promise<SandboxCommand>;
   /** Creates a sandbox's network ahead of its run, so that the run does not wait for it. */
   prepare(id: string): Promise<void>;
-  /**
-   * Runs a sandbox until its command exits, then removes it. Abort or time-out kills everything in it at once. With `keepNetwork`, its
-   * network stays for the next run under the same id, until `remove`.
-   */
+  /** Runs a sandbox until its command exits, then removes it. Abort or time-out kills it. `keepNetwork` keeps its network for the next run. */
   run(spec: SandboxSpec, options?: SandboxRunOptions): Promise<SandboxResult>;
   /** Returns CPU, memory and process counts; undefined if control groups can't be written. */
   usage(id: string): SandboxUsage | undefined;

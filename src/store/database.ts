@@ -19,10 +19,7 @@ export interface Database {
   close(): Promise<void>;
 }
 
-/**
- * Opens the control plane's database. Values have the API's format: timestamps as RFC 3339 text in UTC with milliseconds, bigints as
- * numbers. A lost connection is logged and replaced; only its current query fails.
- */
+/** Opens the control plane's database. Timestamps are RFC 3339 text in UTC, bigints numbers. A lost connection is replaced. */
 export function openDatabase(options: { readonly connection: pg.PoolConfig; readonly log: Log }): Database {
   const pool = new pg.Pool({ ...pooling, ...options.connection, ...session });
   // The pool handles errors of idle connections only; an unhandled error on a connection in use would crash the process. Its query fails anyway.

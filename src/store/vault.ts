@@ -7,7 +7,6 @@ export interface Vault {
   seal(projectId: string, name: string, text: string): Buffer;
   /** Throws `VaultRefused` when the value was sealed under another key, project or name, or was modified. */
   open(projectId: string, name: string, sealed: Buffer): string;
-  /** Returns the number of the key that currently seals. */
   currentKey(): number;
 }
 

@@ -41,10 +41,7 @@ const benches: readonly Bench[] = [
   { name: "soak", lacks: soakLacks, measure: measureSoak, onlyNamed: true },
 ];
 
-/**
- * Runs all benches but those of hours, or those named, one after the other, and prints a line for each row. Exits with 1 if one could not run. Arguments with
- * `=` are sizes, see `benchSize`.
- */
+/** Runs all benches but those of hours, or those named, and prints a line for each row. Arguments with `=` are sizes, see `benchSize`. */
 async function main(given: readonly string[]): Promise<void> {
   const only = given.filter((argument) => !argument.includes("="));
   const unknown = only.filter((name) => !benches.some((bench) => bench.name === name));

@@ -7,10 +7,7 @@ import { goalRow, type BenchRow, type BenchStep } from "./row.ts";
 const restMs = 15_000;
 const mostMb = 150;
 
-/**
- * Measures the memory of an idle platform without projects: all of Berth's own processes, with shared pages divided among them (PSS),
- * without its PostgreSQL. Measures the third start, when compiled code is cached.
- */
+/** Measures an idle platform's own processes (PSS), without its PostgreSQL, at the third start, when compiled code is cached. */
 export async function measureMemory(): Promise<BenchRow> {
   const platform = await startPlatform();
   try {

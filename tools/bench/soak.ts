@@ -155,10 +155,7 @@ interface Disturbed {
   readonly flooded: Database;
 }
 
-/**
- * Kills the control plane at random instants, and closes the door from 20 to 30 and from 60 to 70 per cent of the time. The second time, one
- * database writes more log than is kept for a store that is away.
- */
+/** Kills the control plane at random instants, closes the door twice; the second time, one database logs more than is kept. */
 async function disturb(
   { platform, door, flooded }: Disturbed,
   { minutes, kills }: { readonly minutes: number; readonly kills: number },

@@ -1,8 +1,8 @@
 import { basename } from "node:path";
-
+import { readFileSync } from "node:fs";
+import { parseSync } from "oxc-parser";
 import { exceptions, withoutExceptions } from "./exceptions.ts";
 import { report } from "./report.ts";
-import { readModule, type SourceModule } from "./source-module.ts";
 import { trackedFiles } from "./tracked-files.ts";
 
 /** Words that say nothing: the thing has a better name. `Data` is refused only where it is a mere ending. */
@@ -94,3 +94,24 @@ async function findAll(): Promise<readonly string[]> {
 }
 
 if (import.meta.main) report(await findAll());
+
+interface SourceModule {
+  readonly file: string;
+  readonly exports: readonly ExportedName[];
+}
+
+interface ExportedName {
+  readonly name: string;
+  readonly isType: boolean;
+  readonly line: number;
+}
+
+/** Reads one TypeScript or JavaScript file, named relative to the current folder. */
+function readModule(file: string): SourceModule {
+  const text = readFileSync(file, "utf8");
+  const entries = parseSync(file, text).module.staticExports.flatMap((statement) => statement.entries);
+  const exports = entries.flatMap(({ exportName: { name }, isType, start }) =>
+    name === null ? [] : [{ name, isType, line: text.slice(0, start).split("\n").length }],
+  );
+  return { file, exports };
+}

@@ -1,4 +1,3 @@
-/** How to create an image. */
 export interface Recipe {
   /** mmdebstrap's variant: `extract` unpacks packages without running their scripts; `minbase` is a Debian in which apt works. */
   readonly variant: "extract" | "minbase";

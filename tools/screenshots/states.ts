@@ -3,7 +3,6 @@ import type { Page, Route } from "playwright-core";
 import type { Answer, Client } from "../../src/contract/client.ts";
 import { tarOf } from "../../test/support/tar.ts";
 
-/** What a state is made with. */
 export interface Stage {
   readonly page: Page;
   /** Calls the API as the operator. */

@@ -6,10 +6,7 @@ const roomBytes = 2 * 1024 ** 3;
 /** The number of tmpfs in statfs(2). */
 const tmpfs = 0x0102_1994;
 
-/**
- * Returns where the tests' PostgreSQL servers keep their data: in memory if the machine has enough. Each database is a thousand short-lived
- * files, which take twice the CPU time on a disk, plus the waiting.
- */
+/** Returns where the tests' PostgreSQL servers keep their data: in memory if possible, which halves their CPU time. */
 export function serversFolder(): string {
   return hasRoom(memory) ? memory : tmpdir();
 }

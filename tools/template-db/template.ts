@@ -2,10 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import pg from "pg";
 import { migrate, readMigrations } from "../../src/store/migrate.ts";
 
-/**
- * Creates the migrated template database of this checkout's SQL files, if it is missing, and returns its name. Safe to call concurrently.
- * `server` is a connection that may create databases.
- */
+/** Creates the migrated template database of this checkout's SQL files, if missing; returns its name. Safe to call concurrently. */
 export async function ensureTemplate(server: pg.ClientConfig): Promise<string> {
   const sums = (await readMigrations()).map((file) => file.sha256).join();
   const name = `berth_template_${createHash("sha256").update(sums).digest("hex").slice(0, 12)}`;

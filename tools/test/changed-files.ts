@@ -5,10 +5,7 @@ import { reachableModules } from "./reachable-modules.ts";
 import { shownFolders } from "./shown-folders.ts";
 import type { TestFile } from "./test-files.ts";
 
-/**
- * Returns the files that differ from the commit `base`, those that git does not track included. Without a base, the merge base with the
- * branch that this one follows. Null when there is none to compare with.
- */
+/** Returns the files that differ from `base`, or the merge base with the branch that this one follows. Null without one. */
 export async function changedFiles(base: string | undefined): Promise<readonly string[] | null> {
   try {
     const since = base ?? (await git("merge-base", "HEAD", "@{upstream}")).trim();

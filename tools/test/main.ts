@@ -16,10 +16,7 @@ const checks: Job = {
   limits: { testSeconds: 600, fileSeconds: 600 },
 };
 
-/**
- * Returns how much slower than measured a test may run. With two ready processes for each processor, tests take what was measured; a run that
- * draws every platform file has five or six.
- */
+/** Returns how much slower than measured a test may run, by the number of ready processes for each processor. */
 const slowness = () => Math.max(1, (loadavg()[0] ?? 0) / (2 * cpus().length));
 
 /** Runs the test files whose path contains one of the words. Without words, runs the checks and a draw of all files. */

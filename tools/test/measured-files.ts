@@ -1,10 +1,7 @@
 import measuredFiles from "./measured-files.json" with { type: "json" };
 import type { Kind, TestFile } from "./test-files.ts";
 
-/**
- * The measured cost of long jobs in a whole run on two cores, by file or group: seconds, and CPU seconds including child processes. A
- * missing file gets the usual cost of its kind.
- */
+/** The measured cost of long jobs on two cores: seconds, and CPU seconds. A missing file gets the usual cost of its kind. */
 const measured = new Map(Object.entries(measuredFiles as unknown as Record<string, [number, number]>));
 const usual: Readonly<Record<Kind, readonly [number, number]>> = {
   together: [12, 3],

@@ -3,7 +3,6 @@ import { resolve } from "node:path";
 import { secondsOf } from "./measured-files.ts";
 import type { Kind, TestFile } from "./test-files.ts";
 
-/** One process of the run. */
 export interface Job {
   readonly name: string;
   readonly args: readonly string[];

@@ -1,9 +1,6 @@
 import type { Job } from "./plan-jobs.ts";
 
-/**
- * Runs jobs in their order within the capacity: a job starts when its weight fits beside the running ones. Lighter jobs overtake one that
- * does not fit yet. Jobs that need the whole capacity run last, one at a time.
- */
+/** Runs jobs in order within the capacity; lighter ones overtake. Those that need the whole capacity run last, one at a time. */
 export async function runJobs(
   jobs: readonly Job[],
   capacity: number,

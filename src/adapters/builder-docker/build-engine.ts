@@ -27,7 +27,6 @@ export interface BuildEngineOptions {
   readonly cacheBytes: number;
   /** Servers in closed networks or on this machine that builds may reach, such as that of the projects' databases. */
   readonly open?: readonly { readonly address: string; readonly port: number }[];
-  /** Private networks that builds may reach. */
   readonly tenantNetworks?: readonly string[];
   /** A certificate (PEM file) that is trusted for registries in addition to the system's. */
   readonly caFile?: string;

@@ -27,10 +27,7 @@ export interface DockerBuilder extends Builder {
   close(): Promise<void>;
 }
 
-/**
- * Creates a builder of images for a Docker engine: from the source's Dockerfile, else from one generated from what detection finds. Images
- * are built in a separate engine and copied to the one that runs them.
- */
+/** Creates a builder of images from the source's or a generated Dockerfile, in an engine of its own; they are copied to the running one. */
 export async function createDockerBuilder(options: DockerBuilderOptions): Promise<DockerBuilder> {
   const { runSocket, buildsDir, engine, parents, sharedImages, privateRegistries } = options;
   await mkdir(buildsDir, { recursive: true, mode: 0o755 });

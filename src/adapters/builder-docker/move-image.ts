@@ -21,7 +21,6 @@ export interface EngineImage {
   };
 }
 
-/** Finds an image of an engine by name or id; undefined if there is none. */
 export function findImage(api: DockerApi, name: string): Promise<EngineImage | undefined> {
   return unlessStatus(api.call<EngineImage>({ path: `/images/${name}/json` }), 404);
 }

@@ -8,7 +8,6 @@ import { dockerfileName } from "./build-run.ts";
 import { readFields, textOf, writeFields } from "./protobuf.ts";
 import { entriesBelow, fileEntry, framed, sendFiles } from "./send-files.ts";
 
-/** What BuildKit may request from the build's session. */
 export interface SessionAnswers {
   /** Files for `--mount=type=secret,id=…`, by id. */
   readonly secrets: ReadonlyMap<string, Buffer>;

@@ -5,7 +5,6 @@ export interface DockerBuilderOptions {
   /** Socket of the engine that runs the images. */
   readonly runSocket: string;
   readonly buildsDir: string;
-  /** Options of the build engine, see `startBuildEngine`. */
   readonly engine: BuildEngineOptions;
   readonly parents: ParentImages;
   /** Names of the run engine's images that Dockerfiles may start from in addition to `parents`; all others come from registries. */

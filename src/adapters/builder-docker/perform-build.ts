@@ -103,7 +103,6 @@ function secretsOf({ options, request }: BuildRun): ReadonlyMap<string, Buffer> 
 }
 
 interface BuildWatch {
-  /** Aborts when the build must stop. */
   readonly signal: AbortSignal;
   /** Call it when the build prints something or starts its next step. */
   heard(): void;

@@ -37,7 +37,6 @@ export function flagOf(fields: Fields, number: number): boolean {
   return fields.get(number)?.at(-1) === 1n;
 }
 
-/** Decodes the messages of a repeated field. */
 export function messagesOf(fields: Fields, number: number): Fields[] {
   return (fields.get(number) ?? []).flatMap((value) => (Buffer.isBuffer(value) ? [readFields(value)] : []));
 }

@@ -70,7 +70,6 @@ interface WrittenLine {
   readonly line: number;
 }
 
-/** Rewrites the instructions that the frontend cannot read. */
 function writeText(lines: readonly string[], found: readonly Instruction[], { readsHeredocs }: Frontend) {
   const written: WrittenLine[] = [];
   const files: ContextFile[] = [];

@@ -4,7 +4,6 @@ import { lstat, readdir, readlink } from "node:fs/promises";
 import type { ServerHttp2Stream } from "node:http2";
 import { readFields, writeFields, type Fields } from "./protobuf.ts";
 
-/** A file, folder or link that BuildKit gets. */
 export interface SentEntry {
   /** Encoded `fsutil.types.Stat`. */
   readonly stat: Buffer;

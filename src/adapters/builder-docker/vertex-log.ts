@@ -25,10 +25,7 @@ export interface VertexLog {
 
 const keptBytes = 256 * 1024;
 
-/**
- * Writes BuildKit's progress to the build's log: each step once, followed by its output. `steps` are the plan's; null for a project's own
- * Dockerfile, whose lines are the steps.
- */
+/** Writes BuildKit's progress to the log: each step once, with its output. `steps` are the plan's; null: the Dockerfile's lines are. */
 export function createVertexLog(log: BuildLog, steps: readonly Step[] | null): VertexLog {
   const known = new Map<string, Known>();
   const printed = new Set<string>();

@@ -119,7 +119,6 @@ async function sweepLeftovers(options: ProcessBuilderOptions, trash: Trash): Pro
     if (name !== trashName) await trash.discard(join(options.buildsDir, name));
 }
 
-/** Shared by all builds. */
 interface Shared {
   readonly upkeep: Upkeep;
   readonly spares: Spares;

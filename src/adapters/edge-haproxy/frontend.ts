@@ -50,10 +50,7 @@ export function frontend(kind: Listener, settings: HaproxySettings): string {
   return section(kind, rules);
 }
 
-/**
- * Returns the frontend at which a request arrives again once its body is counted. It finds the route by the same host, because a reload may
- * have given its backend to another project meanwhile.
- */
+/** Returns the frontend at which a request arrives again once its body is counted. It finds the route by the host, which a reload may change. */
 export function loop({ run_dir }: HaproxySettings): string {
   const rules = [
     `bind unix@${run_dir}/${loopSocket} mode 600`,
@@ -106,10 +103,7 @@ function trust(settings: HaproxySettings): string[] {
   ];
 }
 
-/**
- * Returns the rules that look up the route in the host map. Its values are like `SRH-/prj_…/10.0.0.2/3000`, `B---/prj_…/b7`, or
- * `G---/prj_…/pages/deleted` for a page of the edge's own.
- */
+/** Returns the rules that look up the route in the host map, whose values are like `SRH-/prj_…/10.0.0.2/3000` or `B---/prj_…/b7`. */
 function routing(kind: Listener): string[] {
   const isChallenge = `{ path_beg /.well-known/acme-challenge/ } { nbsrv(${challengeBackend}) gt 0 }`;
   return [
@@ -218,10 +212,7 @@ function forwarding(kind: Listener, settings: HaproxySettings): string[] {
   ];
 }
 
-/**
- * Returns one rule that adds several fields: as the value of the first, since a rule for each costs twice as much. No value can add a field
- * of its own, because HAProxy encodes control characters in values.
- */
+/** Returns one rule that adds several fields, as the value of the first: a rule for each costs twice as much. Values hold no line breaks. */
 function addFields(fields: readonly (readonly [name: string, value: string])[]): string {
   const lines = fields.map(([name, value]) => `${name}:\\ ${value}`).join("\\r\\n");
   return `http-request add-header ${lines.replace(":\\ ", " ")}`;

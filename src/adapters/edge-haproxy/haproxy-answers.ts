@@ -41,7 +41,6 @@ export function readOpenRequests(text: string): OpenRequests[] {
   }));
 }
 
-/** The connections of a server, from the answer to `show servers conn`. */
 export interface ServerConnections extends OpenRequests {
   /** `backend/server`. */
   readonly server: string;
@@ -62,7 +61,6 @@ export function readOldWorkers(text: string): number[] {
   return Array.from(old.matchAll(/^(\d+)\s+worker\s/gm), ([, pid]) => Number(pid));
 }
 
-/** Returns a value of the answer to `show info`. */
 export function statusValue(text: string, name: string): string | undefined {
   return new RegExp(`^${name}: (.*)$`, "m").exec(text)?.[1];
 }

@@ -171,10 +171,7 @@ const checkResponse = [
   `http-response return ${appPage("app_bad_response")} if !{ status 101 200:999 }`,
 ];
 
-/**
- * Returns the backend of requests whose bodies have no stated length. Its filter counts them; a filter on all requests would cost each of
- * them a third of its time. HAProxy ends a request that its filter fails with 400.
- */
+/** Returns the backend of requests whose bodies have no stated length. Its filter counts them: on all requests it would cost a third. */
 function counted({ max_body_bytes, run_dir }: HaproxySettings): string {
   const isRefused = "{ status 400 } { res.fhdr(x-berth-error) -m found }";
   return section(`backend ${countedBackend} from base`, [

@@ -77,7 +77,6 @@ export class HaproxyProcess {
     this.#logPath = haproxyLog(stateDir);
   }
 
-  /** Returns the record of the master if that is alive. */
   current(): HaproxyRecord | undefined {
     const record = readHaproxyRecord(this.#stateDir);
     return record !== undefined && isAlive(record.identity) ? record : undefined;
@@ -110,7 +109,6 @@ export class HaproxyProcess {
     return pid === undefined ? undefined : Number(pid);
   }
 
-  /** Kills HAProxy if its worker hangs. */
   async endIfHung(): Promise<void> {
     const record = this.current();
     // A HAProxy that answers with an error does not hang; the next `apply` handles it.
@@ -241,7 +239,6 @@ export class HaproxyProcess {
     return { pid, socket: this.path(masterSocket), prefix: `@!${pid} ` };
   }
 
-  /** Kills a HAProxy that does not respond. */
   async kill(record: HaproxyRecord): Promise<void> {
     this.#log.error({ pid: record.identity.pid }, "HAProxy does not answer; Berth ends it.");
     await this.#killAll(record.identity);
@@ -263,7 +260,6 @@ export class HaproxyProcess {
     renameSync(`${path}.new`, path);
   }
 
-  /** Removes all files of a folder except these. */
   removeFiles(folder: string, but: readonly string[]): void {
     const names = readdirSync(this.path(folder)).map((name) => `${folder}/${name}`);
     for (const name of names) if (!but.includes(name)) rmSync(this.path(name), { force: true });

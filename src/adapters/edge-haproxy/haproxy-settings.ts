@@ -48,11 +48,9 @@ export const loopSocket = "loop.sock";
 export const kinds = { single: "S", balanced: "B", page: "G" } as const;
 /** The backend of ACME challenges; it belongs to no project. */
 export const challengeBackend = "challenge";
-/** The backend of the edge's own pages. */
 export const pagesBackend = "pages";
 /** The socket of the current worker's runtime API. */
 export const adminSocket = "admin.sock";
-/** The ring of the log of requests. */
 export const requestRing = "requests";
 /** The socket of the master's runtime API, which reaches every worker. */
 export const masterSocket = "master.sock";

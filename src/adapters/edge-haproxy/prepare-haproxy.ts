@@ -1,8 +1,11 @@
 import { join } from "node:path";
+import { randomInt } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:net";
 import { runFolder } from "../../kit/run-folder.ts";
 import type { HaproxyEdgeOptions } from "./haproxy-edge-options.ts";
 import { HaproxyProcess } from "./haproxy-process.ts";
-import { keptPort } from "./kept-port.ts";
+import { keptText } from "../../kit/whole-file.ts";
 
 /** Fills in what the options leave open; ports of 0 stay the same for the life of the state folder. */
 export async function prepareHaproxy(options: HaproxyEdgeOptions, probe_key: string): Promise<HaproxyProcess> {
@@ -22,4 +25,26 @@ export async function prepareHaproxy(options: HaproxyEdgeOptions, probe_key: str
   const isRoot = process.getuid?.() === 0;
   const programs = { haproxy: haproxyBin, setpriv: setpriv ?? null, uid: isRoot ? (uid ?? null) : null };
   return new HaproxyProcess(settings, programs, stateDir, log);
+}
+
+/** Returns a free port, chosen once per state folder. */
+async function keptPort(stateDir: string, name: string, host: string): Promise<number> {
+  const free = await freePort(host);
+  return Number(keptText(join(stateDir, name), () => `${free}`));
+}
+
+// Between the ports of databases and those of outgoing connections, one of which could have the port whenever HAProxy starts again.
+const [firstPort, portCount] = [31_000, 1768];
+
+async function freePort(host: string): Promise<number> {
+  const port = firstPort + randomInt(portCount);
+  const server = createServer().listen(port, host);
+  try {
+    await once(server, "listening");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EADDRINUSE") return freePort(host);
+    throw error;
+  }
+  await new Promise((resolve) => server.close(resolve));
+  return port;
 }

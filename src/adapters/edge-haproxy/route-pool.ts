@@ -43,7 +43,6 @@ export const certificateVersionKey = ":certificates";
 const formKey = ":form";
 const form = "3";
 
-/** Returns a pool without routes. */
 export function emptyPool(size: number, certificateVersion = 0): RoutePool {
   const own: [string, string][] = [
     [versionKey, "-1"],
@@ -91,10 +90,7 @@ export function backendsToGrow(commands: readonly string[]): readonly string[] {
   return [...new Set(named.filter((backend) => backend !== undefined))];
 }
 
-/**
- * Computes the change after which a worker serves `table`; undefined when it has too few backends. Servers are added before the hosts
- * change and closed to new requests afterwards, so that every request finds a server.
- */
+/** Computes the change after which a worker serves `table`; undefined with too few backends. A request finds a server at every step. */
 export function changePool(pool: RoutePool, table: RouteTable, busy: Busy): PoolChange | undefined {
   const changed = table.routes.filter((route) => pool.routes.get(route.hostname) !== route);
   const gone = goneHosts(pool, table, changed);
@@ -136,7 +132,6 @@ function changedMap<T>(
   return next;
 }
 
-/** Returns the pool's hosts that the table no longer contains. */
 function goneHosts(pool: RoutePool, table: RouteTable, changed: readonly Route[]): string[] {
   const added = changed.filter((route) => !pool.hosts.has(route.hostname)).length;
   if (pool.hosts.size - ownKeys + added === table.routes.length) return [];

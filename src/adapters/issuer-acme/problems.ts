@@ -42,7 +42,6 @@ export function observeProblems<T>(work: (observed: Observed) => Promise<T>): Pr
   return current.run(observed, () => work(observed));
 }
 
-/** Classifies the error of a failed order. */
 export function refusalOf(error: unknown, observed: Observed): OrderOutcome {
   const said = observed.isPublishing === true ? "" : observed.detail;
   const detail = (said || (error as Error).message || String(error)).slice(0, 500);

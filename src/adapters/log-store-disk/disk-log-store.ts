@@ -114,10 +114,7 @@ function safe(id: string): string {
 // A log may get thousands of appends a second, and readers need no more than the second.
 const leastMs = 1000;
 
-/**
- * Stores that the lines of a log from this offset on are written now, unless the newest time is less than a second old. A time that can't be
- * stored is left out, because the lines are stored.
- */
+/** Stores that the lines from this offset on are written now, unless the newest time is less than a second old. */
 async function appendBuildTime(path: string, offset: number): Promise<void> {
   const now = Date.now();
   const written = await stat(path).catch(() => undefined);

@@ -133,7 +133,6 @@ function createRoom(limit: number): Room {
   };
 }
 
-/** How many lines to read, and which. */
 interface LineQuery {
   readonly room: Room;
   readonly isWanted: (line: string) => boolean;

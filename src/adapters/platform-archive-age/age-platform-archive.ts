@@ -27,7 +27,6 @@ export interface AgePlatformArchiveOptions {
   readonly hasRoom: () => Promise<boolean>;
 }
 
-/** What an archive says about itself. */
 export interface PlatformManifest {
   readonly version: string;
   readonly commit: string | null;
@@ -129,7 +128,6 @@ export async function unpackPlatform(content: Readable, identity: string, dir: s
   return manifest;
 }
 
-/** Returns where the parts of an unpacked archive are. */
 export const partsIn = (dir: string) => ({
   manifest: join(dir, "manifest.json"),
   database: join(dir, "control.dump"),

@@ -26,7 +26,6 @@ export async function ensureIdentity(file: string, about: string): Promise<strin
   return identityToRecipient(readIdentity(file));
 }
 
-/** Reads the age identity in a file. */
 export function readIdentity(file: string): string {
   const line = readFileSync(file, "utf8")
     .split("\n")

@@ -39,7 +39,6 @@ import { createLocalServer, type HistoryPlace, type Instance, type LocalServer }
 import { PortTaken } from "./start-server.ts";
 import { watchLocks } from "./watch-locks.ts";
 
-/** A running instance to copy. */
 export interface Source {
   readonly instance: Instance;
   readonly whileCopied: (work: () => Promise<void>) => Promise<CopySummary>;

@@ -174,7 +174,6 @@ async function readSegment({ dir }: Instance, log: LogShape, end: number): Promi
   }
 }
 
-/** Patterns of what a copy leaves out. */
 const leftOut = [
   ...emptiedFolders.map((folder) => `./${folder}/*`),
   ...runningFiles.map((file) => `./${file}`),

@@ -255,10 +255,7 @@ interface PortRange {
   readonly count: number;
 }
 
-/**
- * Returns the port of the instance in `dir/id`: its stored port, else one derived from its number or the next free one. Stores it, so that
- * it stays the same over restarts. `except` is a port that turned out to be in use.
- */
+/** Returns the port of the instance in `dir/id`: its stored one, or a free one, which is stored. `except` turned out to be in use. */
 async function choosePort(
   dir: string,
   id: string,

@@ -35,10 +35,7 @@ export interface LocalServerOptions {
   readonly group?: ControlGroup;
   /** Settings in `postgresql.conf` that replace those of a project's small instance. */
   readonly settings?: Readonly<Record<string, string>>;
-  /**
-   * Whether the folder holds a copy of another instance: its superuser, whose password is in none of our files, needs none on the copy's
-   * own socket, and a start that fails is not repeated.
-   */
+  /** Whether the folder copies another instance: its superuser logs in on a socket of its own, and a failed start is not repeated. */
   readonly isRecovered?: boolean;
   /** Whether its log is archived: the segment that is being written is stored again and again, whole, so a new instance has small ones. */
   readonly isArchived?: boolean;
@@ -53,9 +50,7 @@ export interface Instance {
   readonly socketDir: string;
 }
 
-/** What the history of instances needs of their host. */
 export interface HistoryPlace extends Pick<LocalServerOptions, "binDir" | "bwrap"> {
-  /** The folder of all instances. */
   readonly dir: string;
   readonly runBase: string | undefined;
   readonly groups: ControlGroups | undefined;

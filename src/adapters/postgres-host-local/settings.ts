@@ -8,7 +8,6 @@ export interface ServerSettings {
   readonly port: number | null;
   readonly socketFolder: string;
   readonly socketMode: "private" | "shared";
-  /** Whether the library that counts statements is installed. */
   readonly countsStatements: boolean;
   readonly overrides: Readonly<Record<string, string>>;
   /** See `LocalServerOptions`. */
@@ -18,10 +17,7 @@ export interface ServerSettings {
 /** The number in the socket's file name for a server without a TCP port. */
 export const socketOnlyPort = 5432;
 
-/**
- * Returns `postgresql.conf`. Sizes are small because each project has a server: about 28 MB of memory each. The superuser has reserved
- * connections, so that a project that uses up its own can't lock the platform out.
- */
+/** Returns `postgresql.conf`, with small sizes: about 28 MB of memory each. Reserved connections keep the platform from being locked out. */
 export function postgresqlConf(settings: ServerSettings): string {
   const values: Record<string, string> = {
     listen_addresses: settings.port === null ? "" : "127.0.0.1",

@@ -12,7 +12,6 @@ import { instanceFiles, writeWhole } from "./instance-files.ts";
 import { stopServer } from "./stop-server.ts";
 import { askServer, socketFile, type ServerAddress } from "./superuser-connection.ts";
 
-/** A server to start: its address, its confinement, and the mark of its processes. */
 export interface StartPlan extends ServerAddress {
   readonly confinement: Confinement;
   readonly mark: string;
@@ -28,10 +27,7 @@ const socketFolderLine = 4;
 // A server that does not respond for this long while it is not recovering hangs.
 const readyTimeoutMs = 300_000;
 
-/**
- * Starts the server, or adopts the running one, and waits until its superuser can log in. First stops what a killed postmaster left behind.
- * Throws `PortTaken`, or an error with the end of the server's own log.
- */
+/** Starts the server, or adopts the running one, and waits for its superuser's login. Throws `PortTaken`, or with the end of its log. */
 export async function startServer(plan: StartPlan): Promise<void> {
   let reason = "";
   for (let attempt = 1; attempt <= plan.attempts; attempt += 1) {

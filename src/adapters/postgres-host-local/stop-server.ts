@@ -7,10 +7,7 @@ const fastShutdownMs = 30_000;
 const immediateShutdownMs = 5000;
 const killMs = 5000;
 
-/**
- * Stops the server with this mark: by a fast shutdown, then an immediate one, then SIGKILL; also stops what a dead postmaster left behind.
- * Resolves when none of its processes is alive; throws when one survives even SIGKILL.
- */
+/** Stops the server with this mark: fast, then at once, then by SIGKILL. Resolves when no process of it is alive; throws otherwise. */
 export async function stopServer(mark: string, uid: number): Promise<void> {
   for (const [signal, waitMs] of [
     ["SIGINT", fastShutdownMs],

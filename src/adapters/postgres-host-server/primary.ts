@@ -92,10 +92,7 @@ export function followPrimary(login: ServerLogin): Primary {
   };
 }
 
-/**
- * Chooses the server that accepts writes. If two do, a standby was promoted while the old primary kept running: the newer timeline wins, so
- * that the old primary is not chosen again when it returns.
- */
+/** Chooses the server that accepts writes. Of two, the newer timeline wins: the other is an old primary that kept running or returned. */
 function choosePrimary(answers: readonly (Seen | Fault)[], last: ServerAddress | undefined): Seen {
   const seen = answers.filter((answer): answer is Seen => !("fault" in answer));
   const systems = new Set(seen.map(({ system }) => system));

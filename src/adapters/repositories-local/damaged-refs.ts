@@ -16,7 +16,6 @@ export async function removeDamagedRef(repositoryDir: string, ref: string): Prom
   return true;
 }
 
-/** Removes all damaged refs of a repository. */
 export async function removeDamagedRefs(repositoryDir: string): Promise<void> {
   await using refs = await openFolder(repositoryDir, "refs");
   if (refs === undefined) return;

@@ -4,7 +4,6 @@ import { createGunzip } from "node:zlib";
 import { Parser, type ReadEntry } from "tar";
 import { requireInside, SourceRefused, sourcePath } from "./source-path.ts";
 
-/** One file of an archive, in the archive's order. */
 export interface ArchivedFile {
   readonly path: string;
   readonly mode: "100644" | "100755" | "120000";
@@ -18,7 +17,6 @@ export interface ArchiveReader {
   hardLink(path: string, target: string): void;
 }
 
-/** The size limits of an archive: as received, and unpacked. */
 export interface ArchiveLimits {
   readonly archiveBytes: number;
   readonly bytes: number;

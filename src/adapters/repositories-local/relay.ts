@@ -2,7 +2,6 @@ import { createServer as createHttpServer } from "node:http";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 
-/** The destination of a relay, and how much it may receive. */
 export interface RelayTarget {
   /** The address that was resolved and allowed. */
   readonly address: string;

@@ -44,7 +44,6 @@ async function removeIn(folder: string, name: string): Promise<void> {
   await runOk({ file: "rm", args: ["--recursive", "--force", "--", name] }, { cwd: folder });
 }
 
-/** Returns the folders of the repositories in a folder. */
 export async function repositoriesIn(dir: string): Promise<string[]> {
   const entries = await readdir(dir, { withFileTypes: true });
   return entries

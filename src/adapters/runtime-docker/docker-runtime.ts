@@ -348,7 +348,6 @@ function pairsIn(all: readonly ListedContainer[]): readonly Pair[] {
   return apps.map((app) => ({ app, network: networks.get(name(app)) }));
 }
 
-/** Returns the newest attempt of each replica. */
 function newestOf(pairs: readonly Pair[]): readonly Pair[] {
   const newest = new Map<string, Pair>();
   for (const pair of pairs) {

@@ -24,10 +24,7 @@ export interface AttemptPlan {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/**
- * Builds a service with one task, which is one attempt of a replica. Its isolation is translated from the container's body, so that both
- * are the same. The swarm never restarts the task; only Berth starts another attempt.
- */
+/** Builds a service with one task, an attempt of a replica, isolated as a container is. Only Berth starts another attempt, never the swarm. */
 export function attemptSpec(body: AppBody, plan: AttemptPlan): object {
   const { HostConfig: host } = body;
   return {

@@ -39,7 +39,6 @@ export interface GuardedNetwork {
   readonly edgePorts: readonly number[];
   /** Services that applications may reach although the address is in a closed network, such as the server of projects' databases. */
   readonly open: readonly OpenPort[];
-  /** Private networks that applications may reach. */
   readonly tenantNetworks?: readonly string[];
 }
 

@@ -140,10 +140,7 @@ function looksCutOff(nodes: readonly SwarmNode[]): boolean {
   return nodes.filter(isDown).length * 2 > nodes.length;
 }
 
-/**
- * Marks a replica as exited if its machine is down or was removed, unless it still accepts connections: an engine that stopped leaves its
- * containers running. A replica once given up stays so.
- */
+/** Marks a replica as exited if its machine is down or gone, unless it still accepts connections. One given up stays so. */
 async function giveUpLost(
   replica: SwarmReplica,
   { lost, isCutOff }: { readonly lost: Map<string, InstanceExit>; readonly isCutOff: boolean },
@@ -173,7 +170,6 @@ function answers({ host, port }: { readonly host: string; readonly port: number 
   });
 }
 
-/** Returns the newest attempt of each replica. */
 export function newestOf(replicas: readonly SwarmReplica[]): readonly SwarmReplica[] {
   const newest = new Map<string, SwarmReplica>();
   for (const replica of replicas) {

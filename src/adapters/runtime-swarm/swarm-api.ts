@@ -71,10 +71,7 @@ export function listNodes({ managers }: Pick<SwarmContext, "managers">): Promise
   return managers.call({ path: "/nodes" });
 }
 
-/**
- * Returns whether the managers report the machine as down. After a change of leaders all machines are `unknown` for some seconds; of those,
- * a manager that the new leader does not reach is down.
- */
+/** Returns whether the managers report the machine as down; after a change of leaders, whether the new one does not reach it. */
 export function isDown({ Status: { State: state }, ManagerStatus: manager }: SwarmNode): boolean {
   return state === "down" || (state === "unknown" && manager?.Reachability === "unreachable");
 }

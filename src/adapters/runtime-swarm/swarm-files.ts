@@ -25,7 +25,6 @@ export async function swarmFile(
   return { id, name, target };
 }
 
-/** Removes the files that no service uses. */
 export async function removeUnusedFiles({ managers, tag }: SwarmContext): Promise<void> {
   const filters = { label: [`${labels.runtime}=${tag}`] };
   const all = await managers.call<readonly { ID: string }[]>({ path: "/configs", query: { filters } });

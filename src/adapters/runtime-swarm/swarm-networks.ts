@@ -26,7 +26,6 @@ export async function openOverlay(
   });
 }
 
-/** Removes the overlay networks that no service uses. */
 export async function removeUnusedOverlays({ managers, tag }: SwarmContext): Promise<void> {
   const filters = { label: [`${labels.runtime}=${tag}-swarm`] };
   const all = await managers.call<readonly { Id: string }[]>({ path: "/networks", query: { filters } });

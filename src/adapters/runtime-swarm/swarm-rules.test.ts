@@ -6,11 +6,10 @@ import type { DockerApi, DockerCall } from "../../kit/docker-api.ts";
 import type { Workload } from "../../ports/runtime.ts";
 import { appBody } from "../../containers/container-bodies.ts";
 import { labels } from "../../containers/container-labels.ts";
-import { chooseMachine } from "./choose-machine.ts";
 import { guardRules } from "./guard.ts";
 import { emptyMemory, readReplicas } from "./replicas.ts";
 import { attemptSpec } from "./attempt-spec.ts";
-import { awaitMachine, awaitStarted } from "./start-attempt.ts";
+import { awaitMachine, awaitStarted, chooseMachine } from "./start-attempt.ts";
 import type { SwarmContext } from "./settings.ts";
 import { machineLabel, type SwarmNode, type SwarmAttempt } from "./swarm-api.ts";
 

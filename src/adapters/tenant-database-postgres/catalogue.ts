@@ -76,7 +76,6 @@ export async function operatorsOf(session: Session, { index }: Key): Promise<rea
   return found.map(({ operator }) => operator);
 }
 
-/** Returns the column of this name, if there is one. */
 export function columnOf(table: Table, name: string): Column | undefined {
   return table.columns.find((column) => column.name === name);
 }

@@ -8,7 +8,6 @@ import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
 
 type Account = Answer<"people.accounts">["accounts"][number];
 
-/** Adds `berth accounts`: the people of all organizations, for the operator. */
 export function addAccounts(program: Command, ctx: CliContext): void {
   const accounts = addGroup(
     program,
@@ -38,10 +37,7 @@ export function addAccounts(program: Command, ctx: CliContext): void {
     summary: "Make a link that signs a person in once, within 15 minutes, when they lost every other way",
     examples: ["berth accounts link Ada"],
     find: findAccount,
-    question: ({ thing: { name } }) => ({
-      what: `Whoever opens this link acts as ${oneLine(name)}.`,
-      name: oneLine(name),
-    }),
+    warning: ({ thing: { name } }) => `Whoever opens this link acts as ${oneLine(name)}.`,
     text: ({ url }) => url ?? "",
     note: () => "Hand it to this person alone; it is shown only now. They add a passkey on *Your session*.",
   });
@@ -51,10 +47,8 @@ export function addAccounts(program: Command, ctx: CliContext): void {
     summary: "Disable a person, named by id, name or e-mail address: everything they use ends at once",
     examples: ["berth accounts disable Ada"],
     find: findAccount,
-    question: ({ thing: { name } }) => ({
-      what: `This ends the sessions, tokens, SSH keys and invitations of ${oneLine(name)} in all organizations.`,
-      name: oneLine(name),
-    }),
+    warning: ({ thing: { name } }) =>
+      `This ends the sessions, tokens, SSH keys and invitations of ${oneLine(name)} in all organizations.`,
     text: ({ name }) => `Disabled ${oneLine(name)}.`,
   });
   rowCommand(accounts, ctx, {

@@ -3,7 +3,6 @@ import type { CliContext } from "../context.ts";
 import { addEntryOptions, entryQuery, entryTable } from "../render/entries.ts";
 import { nextPage, rowCommand } from "../row-commands.ts";
 
-/** Adds `berth activity`: the organization's recorded events. */
 export function addActivity(program: Command, ctx: CliContext): void {
   const command = rowCommand(program, ctx, {
     row: "activity.list",
@@ -12,6 +11,19 @@ export function addActivity(program: Command, ctx: CliContext): void {
     examples: ["berth activity", "berth activity --kind access", "berth activity -n 500 --json"],
     input: entryQuery,
     text: (page, paint) => entryTable(paint, page.activity, { projects: true }),
+    note: nextPage,
+  });
+  addEntryOptions(command);
+}
+
+export function addTimeline(program: Command, ctx: CliContext): void {
+  const command = rowCommand(program, ctx, {
+    row: "timeline.list",
+    usage: "timeline",
+    summary: "List what happened to the project, newest first",
+    examples: ["berth timeline", "berth timeline --kind deployment,replica", "berth timeline -n 500 --json"],
+    input: entryQuery,
+    text: (page, paint) => entryTable(paint, page.timeline, { projects: false }),
     note: nextPage,
   });
   addEntryOptions(command);

@@ -4,7 +4,6 @@ import { paintStatus } from "../render/paint.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
 import { listCommand } from "../row-commands.ts";
 
-/** Adds `berth alerts`: what the platform reported to its operator. */
 export function addAlerts(program: Command, ctx: CliContext): void {
   listCommand(program, ctx, {
     row: "alerts.list",

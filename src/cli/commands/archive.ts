@@ -35,10 +35,7 @@ export function addArchive(backups: Command, ctx: CliContext): void {
     summary: "Keep no more moments; those that are kept stay until their retention ends",
     examples: ["berth backups archive off --yes"],
     input: () => ({ body: { enabled: false } }),
-    question: ({ words: { slug = "" } }) => ({
-      what: `From now on only the backups of ${slug} can be restored.`,
-      name: slug,
-    }),
+    warning: ({ words: { slug = "" } }) => `From now on only the backups of ${slug} can be restored.`,
     text: describe,
   });
   addDrills(backups, ctx);

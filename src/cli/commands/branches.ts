@@ -19,7 +19,6 @@ type Branch = Answer<"branches.get">;
 /** The option of commands that read the database. */
 export const branchOption = ["--branch <name>", "a branch of the database: `berth db branch`"] as const;
 
-/** Adds `berth db branch`: copies of the database in servers of their own. */
 export function addBranches(database: Command, ctx: CliContext): void {
   const branches = addGroup(
     database,
@@ -58,10 +57,7 @@ export function addBranches(database: Command, ctx: CliContext): void {
     usage: "delete <branch>",
     summary: "Delete a branch of the database",
     examples: ["berth db branch delete try", "berth db branch delete try --yes"],
-    question: ({ words: { branch = "" } }) => ({
-      what: `This deletes the branch ${branch} and everything that was written to it.`,
-      name: branch,
-    }),
+    warning: ({ words: { branch = "" } }) => `This deletes the branch ${branch} and everything that was written to it.`,
     text: (_, _paint, { words }) => `Deleted ${words["branch"]}.`,
   });
 }

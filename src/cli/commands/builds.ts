@@ -11,7 +11,6 @@ import { facts } from "../render/table.ts";
 import { duration, oneLine, relativeTime } from "../render/text.ts";
 import { listCommand, rowCommand } from "../row-commands.ts";
 
-/** Adds `berth builds`: builds and their results. */
 export function addBuilds(program: Command, ctx: CliContext): void {
   const builds = addGroup(program, "builds", "List builds and read their logs");
   addList(builds, ctx);

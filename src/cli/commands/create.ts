@@ -14,7 +14,6 @@ interface RemoteOptions {
   readonly remote: string | false;
 }
 
-/** Adds `berth create`: creates a project, and the git remote to push to. */
 export function addCreate(program: Command, ctx: CliContext): void {
   const examples = [
     "berth create demo",
@@ -79,7 +78,6 @@ export function addClone(program: Command, ctx: CliContext): void {
     });
 }
 
-/** Adds `berth link`: connects a folder, such as a second clone, with a project that exists. */
 export function addLink(program: Command, ctx: CliContext): void {
   addCommand(program, {
     usage: "link <slug>",

@@ -10,7 +10,6 @@ import { paintStatus } from "../render/paint.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
 import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
 
-/** Adds `berth cron`: scheduled calls of the application. */
 export function addCron(program: Command, ctx: CliContext): void {
   const cron = addGroup(program, "cron", "List, set, import and run cron jobs");
   addList(cron, ctx);
@@ -162,10 +161,8 @@ function addRemove(cron: Command, ctx: CliContext): void {
     usage: "remove <name>",
     summary: "Remove a job and its runs",
     examples: ["berth cron remove nightly", "berth cron remove nightly --yes"],
-    question: ({ words: { name = "", slug } }) => ({
-      what: `This removes the cron job ${name} of ${slug} with the list of its runs.`,
-      name,
-    }),
+    warning: ({ words: { name = "", slug } }) =>
+      `This removes the cron job ${name} of ${slug} with the list of its runs.`,
     text: (_, _paint, { words }) => `Removed ${words.name}.`,
   });
 }

@@ -13,7 +13,6 @@ import { oneLine } from "../render/text.ts";
 import { listCommand } from "../row-commands.ts";
 import { branchOption } from "./branches.ts";
 
-/** Adds `berth data`: the tables of a project's database, and their rows. */
 export function addData(program: Command, ctx: CliContext): void {
   const data = addGroup(program, "data", "Browse the tables of the project's database");
   addTables(data, ctx);

@@ -15,7 +15,6 @@ import { CliError, usageError } from "../failures.ts";
 import { saveFile } from "../save-file.ts";
 import { openTunnel } from "../open-tunnel.ts";
 
-/** Adds `berth db dump` and `berth db import`: the whole database as a file. */
 export function addFiles(database: Command, ctx: CliContext): void {
   addDump(database, ctx);
   addImport(database, ctx);

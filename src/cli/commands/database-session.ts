@@ -14,7 +14,6 @@ import { psqlInSandbox } from "../psql-in-sandbox.ts";
 import { facts } from "../render/table.ts";
 import { branchOption } from "./branches.ts";
 
-/** Adds `berth db psql` and `berth db tunnel`: PostgreSQL clients with the project's own rights. */
 export function addSessions(database: Command, ctx: CliContext): void {
   addPsql(database, ctx);
   addTunnel(database, ctx);

@@ -36,10 +36,9 @@ export function addViews(database: Command, ctx: CliContext): void {
     summary: "End a connection of the application (owners only)",
     examples: ["berth db disconnect 4711", "berth db disconnect 4711 --yes"],
     input: (options) => ({ query: options }),
-    question: ({ words }) => ({
-      what: `This ends the connection ${words["pid"]} to the database of ${words["slug"]}; what it has not committed is rolled back.`,
-      name: words["slug"] ?? "",
-    }),
+    warning: ({ words }) =>
+      `This ends the connection ${words["pid"]} to the database of ${words["slug"]}; what it has not committed is rolled back.`,
+    typed: ({ words }) => words["slug"] ?? "",
     text: (_, __, { words }) => `Ended the connection ${words["pid"]}.`,
   })
     .option(...databaseOption)

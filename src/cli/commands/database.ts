@@ -15,7 +15,6 @@ import { addFiles } from "./database-files.ts";
 import { addSessions } from "./database-session.ts";
 import { addViews } from "./database-views.ts";
 
-/** Adds `berth db`: the project's PostgreSQL database. */
 export function addDatabase(program: Command, ctx: CliContext): void {
   const database = addGroup(program, "db", "Show or create the project's database", "database");
   rowCommand(database, ctx, {

@@ -18,7 +18,6 @@ import { duration, oneLine, relativeTime } from "../render/text.ts";
 import { archiveOf, sourceFiles } from "../source-files.ts";
 import { listCommand } from "../row-commands.ts";
 
-/** Adds `berth deployments`, `deploy`, `rollback`, `compare`, `rehearsal` and `rehearse`. */
 export function addDeployments(program: Command, ctx: CliContext): void {
   addList(addGroup(program, "deployments", "List deployments"), ctx);
   addDeploy(program, ctx);

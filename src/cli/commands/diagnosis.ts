@@ -14,7 +14,6 @@ type Finding = Diagnosis["findings"][number];
 
 const tailLines = 15;
 
-/** Adds `berth diagnose`: what is wrong with a project, and how to fix it. */
 export function addDiagnosis(program: Command, ctx: CliContext): void {
   addCommand(program, {
     usage: "diagnose",

@@ -16,7 +16,6 @@ import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
 
 type Disk = Answer<"disk.get">;
 
-/** Adds `berth disk`: a project's disk use and limits. */
 export function addDisk(program: Command, ctx: CliContext): void {
   const disk = addGroup(program, "disk", "Show a project's use of the disk, and make room");
   rowCommand(disk, ctx, {
@@ -119,10 +118,8 @@ function addRemove(disk: Command, ctx: CliContext): void {
     summary: "Delete a file or folder below $STORAGE_DIR, also while the application may only read it",
     examples: ["berth disk remove uploads/old", "berth disk remove tmp.db --yes"],
     input: (_, { path = "" }) => ({ body: { path } }),
-    question: ({ words: { path = "", slug = "" } }) => ({
-      what: `This deletes ${oneLine(path)} from the storage of ${slug}.`,
-      name: slug,
-    }),
+    warning: ({ words: { path = "", slug = "" } }) => `This deletes ${oneLine(path)} from the storage of ${slug}.`,
+    typed: ({ words: { slug = "" } }) => slug,
     text: describe,
   });
 }

@@ -13,7 +13,6 @@ import { columns } from "../render/table.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
 import { actCommand, listCommand } from "../row-commands.ts";
 
-/** Adds `berth domains`: custom hostnames. */
 export function addDomains(program: Command, ctx: CliContext): void {
   const domains = addGroup(program, "domains", "List, add, check and remove hostnames");
   addList(domains, ctx);
@@ -217,10 +216,8 @@ function addRemove(domains: Command, ctx: CliContext): void {
     usage: "remove <hostname>",
     summary: "Detach a hostname; it stops being served at once",
     examples: ["berth domains remove www.example.com", "berth domains remove www.example.com --yes"],
-    question: ({ words: { hostname = "", slug } }) => {
-      const name = oneLine(hostname, 253);
-      return { what: `This detaches ${name} from ${slug}; it stops being served at once.`, name };
-    },
+    warning: ({ words: { hostname = "", slug } }) =>
+      `This detaches ${oneLine(hostname, 253)} from ${slug}; it stops being served at once.`,
     text: (_, _paint, { words: { hostname = "" } }) =>
       `Detached ${oneLine(hostname, 253)}. Remove its DNS records too.`,
   });

@@ -6,7 +6,7 @@ import { addCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
 import { CliError, usageError } from "../failures.ts";
-import { ask, canAsk, confirm, readStdin } from "../prompts.ts";
+import { askSecret, confirm } from "../prompts.ts";
 import type { Paint } from "../render/paint.ts";
 import { table } from "../render/table.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
@@ -64,19 +64,13 @@ async function start(ctx: CliContext, { slug, url }: { slug: string; url: string
   const provider = followProviders.find((each) => each === options.provider);
   if (options.provider !== undefined && provider === undefined)
     throw usageError(`--provider: "${options.provider}" is not one of ${followProviders.join(", ")}.`);
-  const token = await readToken(ctx, options);
+  const from = { stdin: options.tokenStdin === true, option: "--token-stdin" };
+  const token = from.stdin || options.token === true ? (await askSecret(ctx, "Access token", from)).trim() : undefined;
   const { branch = "main", hostKey: host_key } = options;
   const given = { ...(token === undefined ? {} : { token }), ...(host_key === undefined ? {} : { host_key }) };
   const body = { url, branch, ...(provider && { provider }), ...given };
   const made = await (await ctx.client()).call("follow.set", { params: { slug }, body });
   ctx.output.result(made, (paint) => describeStart(paint, slug, made));
-}
-
-async function readToken(ctx: CliContext, { token, tokenStdin }: FollowOptions): Promise<string | undefined> {
-  if (tokenStdin === true) return (await readStdin(ctx.environment)).trim();
-  if (token !== true) return undefined;
-  if (!canAsk(ctx)) throw usageError("Which token?", "Give it on stdin: --token-stdin < token.txt");
-  return ask(ctx, "Access token: ", true);
 }
 
 function describeStart(paint: Paint, slug: string, made: Answer<"follow.set">): string {

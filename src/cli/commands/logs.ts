@@ -15,7 +15,6 @@ const mostLines = 5000;
 /** A cursor before the oldest line. */
 const beginning = "0:0";
 
-/** Adds `berth logs`: the output of the application or of its newest build. */
 export function addLogs(program: Command, ctx: CliContext): void {
   const examples = [
     "berth logs",
@@ -95,7 +94,6 @@ async function printRange(ctx: CliContext, client: Client, { slug, query }: Foll
 
 const barWidth = 40;
 
-/** Prints a row for each part of a range. */
 async function printCounts(ctx: CliContext, client: Client, { slug, query }: Followed): Promise<void> {
   const { source: _, limit: _limit, ...filters } = query;
   const counts = await client.call("logs.counts", { params: { slug }, query: filters, signal: ctx.signal });

@@ -15,7 +15,6 @@ import { listCommand } from "../row-commands.ts";
 
 type Machine = Answer<"platform.machines">["machines"][number];
 
-/** Adds `berth machines`: the machines of a swarm that run replicas. */
 export function addMachines(program: Command, ctx: CliContext): void {
   const machines = addGroup(
     program,

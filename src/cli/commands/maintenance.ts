@@ -5,7 +5,6 @@ import { oneLine } from "../render/text.ts";
 import { rowCommand } from "../row-commands.ts";
 import { maintenanceText } from "./projects.ts";
 
-/** Adds `berth maintenance`: a page for visitors during work on the application. */
 export function addMaintenance(program: Command, ctx: CliContext): void {
   const maintenance = addGroup(program, "maintenance", "Show visitors a maintenance page, or stop showing it");
   rowCommand(maintenance, ctx, {

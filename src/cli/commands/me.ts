@@ -4,7 +4,6 @@ import { facts } from "../render/table.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
 import { rowCommand } from "../row-commands.ts";
 
-/** Adds `berth whoami`: the token's identity and the platform. */
 export function addMe(program: Command, ctx: CliContext): void {
   rowCommand(program, ctx, {
     row: "me.get",

@@ -11,7 +11,6 @@ import { oneLine, relativeTime } from "../render/text.ts";
 
 type Metrics = Answer<"metrics.get">;
 
-/** Adds `berth metrics`: traffic, latency, page load times, and what the replicas use. */
 export function addMetrics(program: Command, ctx: CliContext): void {
   const examples = ["berth metrics", "berth metrics --range 7d", "berth metrics -p demo --json"];
   addCommand(program, {

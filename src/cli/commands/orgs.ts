@@ -7,7 +7,6 @@ import { paintStatus } from "../render/paint.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
 import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
 
-/** Adds `berth orgs`: the platform's organizations, for its operator. */
 export function addOrgs(program: Command, ctx: CliContext): void {
   const orgs = addGroup(
     program,
@@ -90,10 +89,8 @@ function addDisable(orgs: Command, ctx: CliContext): void {
     usage: "disable <slug>",
     summary: "Suspend an organization: tokens, applications and cron jobs stop; nothing is deleted",
     examples: ["berth orgs disable acme", "berth orgs disable acme --yes"],
-    question: ({ words: { slug = "" } }) => ({
-      what: `This stops every application of ${oneLine(slug, 40)} and refuses its tokens.`,
-      name: slug,
-    }),
+    warning: ({ words: { slug = "" } }) =>
+      `This stops every application of ${oneLine(slug, 40)} and refuses its tokens.`,
     text: ({ slug }) => `${slug} is suspended. \`berth orgs enable ${slug}\` brings it back.`,
   });
 }
@@ -114,10 +111,7 @@ function addRescue(orgs: Command, ctx: CliContext): void {
     usage: "rescue <slug>",
     summary: "Create an owner token for an organization that lost its own; its text is shown only once",
     examples: ["berth orgs rescue acme > acme-owner-token"],
-    question: ({ words: { slug = "" } }) => ({
-      what: `This creates a token that may do everything in ${oneLine(slug, 40)}.`,
-      name: slug,
-    }),
+    warning: ({ words: { slug = "" } }) => `This creates a token that may do everything in ${oneLine(slug, 40)}.`,
     text: ({ owner_token }) => owner_token ?? "",
     note: () => "Hand it to the organization's owner: it is shown only this once.",
   });

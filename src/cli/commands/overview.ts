@@ -10,7 +10,6 @@ import { rowCommand } from "../row-commands.ts";
 
 type Overview = Answer<"overview.get">;
 
-/** Adds `berth overview`: every project at a glance. */
 export function addOverview(program: Command, ctx: CliContext): void {
   rowCommand(program, ctx, {
     row: "overview.get",

@@ -12,7 +12,6 @@ import { actCommand, listCommand } from "../row-commands.ts";
 type Member = Answer<"people.list">["members"][number];
 type Invite = Answer<"people.invites">["invites"][number];
 
-/** Adds `berth members`: the people of the organization, and invitations. */
 export function addPeople(program: Command, ctx: CliContext): void {
   const members = addGroup(program, "members", "List, invite, change and remove people");
   addList(members, ctx);
@@ -119,11 +118,8 @@ function addRemove(members: Command, ctx: CliContext): void {
     summary: "Remove a person, named by id, name or e-mail address",
     examples: ["berth members remove Ada"],
     find: findMember,
-    question: ({ thing }) => {
-      const name = oneLine(thing.name);
-      const what = `This removes ${name}: their sessions, and the tokens and SSH keys that they created here, end at once.`;
-      return { what, name };
-    },
+    warning: ({ thing }) =>
+      `This removes ${oneLine(thing.name)}: their sessions, and the tokens and SSH keys that they created here, end at once.`,
     text: (_, _paint, { thing }) => `Removed ${oneLine(thing.name)}.`,
   });
 }
@@ -175,10 +171,9 @@ function addRevoke(members: Command, ctx: CliContext): void {
       const names = ({ id, email }: Invite) => [id, email ?? id];
       return oneNamed(invites, given, { noun: "invitation", names, list: "berth members invitations" });
     },
-    question: ({ thing: { id, email } }) => {
-      const name = oneLine(email ?? id);
-      return { what: `This revokes the invitation ${name}; its link no longer works.`, name };
-    },
+    warning: ({ thing: { id, email } }) =>
+      `This revokes the invitation ${oneLine(email ?? id)}; its link no longer works.`,
+    typed: ({ thing: { id, email } }) => oneLine(email ?? id),
     text: () => "Revoked the invitation.",
   });
 }

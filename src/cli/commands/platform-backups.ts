@@ -15,7 +15,6 @@ type Backup = Answer<"platform.back_up">;
 
 const lookEveryMs = 1000;
 
-/** Adds `berth platform backup` and `backups`. */
 export function addPlatformBackups(platform: Command, ctx: CliContext): void {
   addCommand(platform, {
     usage: "backup",

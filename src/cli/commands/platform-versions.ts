@@ -14,7 +14,6 @@ import { actCommand, rowCommand } from "../row-commands.ts";
 
 type Versions = Answer<"platform.versions">;
 
-/** Adds `berth platform versions`, `upgrade` and `finalize`. */
 export function addVersions(platform: Command, ctx: CliContext): void {
   rowCommand(platform, ctx, {
     row: "platform.versions",
@@ -29,7 +28,8 @@ export function addVersions(platform: Command, ctx: CliContext): void {
     usage: "finalize",
     summary: "Apply the migrations that the version before would not survive; then there is no way back to it",
     examples: ["berth platform finalize"],
-    question: () => ({ what: "The version before this one can then no longer run on the database.", name: "finalize" }),
+    warning: () => "The version before this one can then no longer run on the database.",
+    typed: () => "finalize",
     text: describe,
   });
 }

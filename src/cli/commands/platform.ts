@@ -17,7 +17,6 @@ import { addPlatformBackups } from "./platform-backups.ts";
 import { addVersions } from "./platform-versions.ts";
 import { rowCommand } from "../row-commands.ts";
 
-/** Adds `berth platform`: what runs, and what it uses. */
 export function addPlatform(program: Command, ctx: CliContext): void {
   const platform = addGroup(
     program,

@@ -9,7 +9,6 @@ import { oneLine, relativeTime } from "../render/text.ts";
 import { followToTheEnd } from "./deployments.ts";
 import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
 
-/** Adds `berth preview`: the branches of a project that have a URL of their own. */
 export function addPreviews(program: Command, ctx: CliContext): void {
   const previews = addGroup(program, "preview", "Give branches a URL and data of their own");
   addList(previews, ctx);
@@ -123,10 +122,8 @@ function addDelete(previews: Command, ctx: CliContext): void {
     usage: "delete <preview>",
     summary: "Delete a preview, named by its branch, with all its data",
     examples: ["berth preview delete feature/search"],
-    question: ({ words: { preview = "" } }) => ({
-      what: `This deletes the preview of ${oneLine(preview)} with its database and files; no backup is kept.`,
-      name: preview,
-    }),
+    warning: ({ words: { preview = "" } }) =>
+      `This deletes the preview of ${oneLine(preview)} with its database and files; no backup is kept.`,
     text: (_, _paint, { words: { preview = "" } }) => `The preview of ${oneLine(preview)} is being removed.`,
   });
 }

@@ -11,7 +11,6 @@ import { withProgress } from "../render/progress.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
 import { listCommand } from "../row-commands.ts";
 
-/** Adds `berth ps`, `scale` and `restart`. */
 export function addProcesses(program: Command, ctx: CliContext): void {
   addList(program, ctx);
   addScale(program, ctx);

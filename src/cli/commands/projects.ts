@@ -14,7 +14,6 @@ import { facts } from "../render/table.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
 import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
 
-/** Adds `berth projects`: the organization's projects. `create` and `open` have their own files. */
 export function addProjects(program: Command, ctx: CliContext): void {
   const projects = addGroup(program, "projects", "List, show and change projects");
   addList(projects, ctx);
@@ -253,10 +252,8 @@ function addDelete(projects: Command, ctx: CliContext): void {
     usage: "delete <slug>",
     summary: "Stop serving a project; it can be undeleted",
     examples: ["berth projects delete demo", "berth projects delete demo --yes"],
-    question: ({ words: { slug = "" }, baseUrl }) => ({
-      what: `This stops ${slug} on ${baseUrl}; its code, database and backups are kept.`,
-      name: slug,
-    }),
+    warning: ({ words: { slug = "" }, baseUrl }) =>
+      `This stops ${slug} on ${baseUrl}; its code, database and backups are kept.`,
     text: (_, _paint, { words: { slug } }) => `${slug} is deleted. \`berth projects undelete ${slug}\` brings it back.`,
   });
 }
@@ -268,10 +265,8 @@ function addPurge(projects: Command, ctx: CliContext): void {
     summary: "Delete a deleted project for good; a verified final backup of its database is kept",
     examples: ["berth projects purge demo", "berth projects purge demo --yes"],
     input: () => ({ query: { purge: true } }),
-    question: ({ words: { slug = "" }, baseUrl }) => ({
-      what: `This deletes the code, files, logs, history and database of ${slug} on ${baseUrl} for good. A final backup is kept.`,
-      name: slug,
-    }),
+    warning: ({ words: { slug = "" }, baseUrl }) =>
+      `This deletes the code, files, logs, history and database of ${slug} on ${baseUrl} for good. A final backup is kept.`,
     progress: ({ words }) => `Backing ${words.slug} up and deleting it`,
     text: ({ final_backup_id: id }, _paint, { words: { slug } }) => {
       const backup = id === null ? "It had no database." : `\`berth backups show ${id}\` shows its final backup.`;

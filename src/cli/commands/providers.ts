@@ -2,12 +2,10 @@ import { Option, type Command } from "commander";
 import type { Body } from "../../contract/routes.ts";
 import { addCommand, addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
-import { usageError } from "../failures.ts";
-import { ask, canAsk, readStdin } from "../prompts.ts";
+import { askSecret } from "../prompts.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
 import { actCommand, listCommand } from "../row-commands.ts";
 
-/** Adds `berth providers`: with what people sign in to the platform. */
 export function addProviders(program: Command, ctx: CliContext): void {
   const providers = addGroup(
     program,
@@ -36,10 +34,8 @@ export function addProviders(program: Command, ctx: CliContext): void {
     usage: "remove <id>",
     summary: "Remove a provider; nobody signs in with it any more",
     examples: ["berth providers remove google", "berth providers remove google --yes"],
-    question: ({ words: { id = "" } }) => ({
-      what: `This removes the provider ${id}: who has no passkey then needs an invitation.`,
-      name: id,
-    }),
+    warning: ({ words: { id = "" } }) =>
+      `This removes the provider ${id}: who has no passkey then needs an invitation.`,
     text: (_, _paint, { words }) => `Removed ${words.id}.`,
   });
 }
@@ -68,17 +64,11 @@ function addSet(providers: Command, ctx: CliContext): void {
     .option("--secret-stdin", "read the client secret from stdin")
     .action(async (id: string, options: SetOptions) => {
       const { kind, issuer, clientId: client_id, name = id } = options;
-      const client_secret = await readSecret(ctx, id, options.secretStdin === true);
+      const from = { stdin: options.secretStdin === true, option: "--secret-stdin" };
+      const client_secret = await askSecret(ctx, `Client secret of ${id}`, from);
       const body = { kind, name, client_id, client_secret, ...(issuer === undefined ? {} : { issuer }) };
       const set = await (await ctx.client()).call("providers.set", { params: { id }, body });
       ctx.output.note(() => `Register this callback address at the provider: ${set.callback_url}`);
       ctx.output.result(set, () => `People who were invited can sign in with ${oneLine(set.name)}.`);
     });
-}
-
-async function readSecret(ctx: CliContext, id: string, fromStdin: boolean): Promise<string> {
-  // Remove the line break that `echo secret |` adds.
-  if (fromStdin) return (await readStdin(ctx.environment)).replace(/\r?\n$/, "");
-  if (!canAsk(ctx)) throw usageError("Which client secret?", "Give it on stdin: --secret-stdin < secret.txt");
-  return ask(ctx, `Client secret of ${id}: `, true);
 }

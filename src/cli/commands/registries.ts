@@ -1,12 +1,10 @@
 import type { Command } from "commander";
 import { addCommand, addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
-import { usageError } from "../failures.ts";
-import { ask, canAsk, readStdin } from "../prompts.ts";
+import { askSecret } from "../prompts.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
 import { actCommand, listCommand } from "../row-commands.ts";
 
-/** Adds `berth registries`: the organization's logins for private images. */
 export function addRegistries(program: Command, ctx: CliContext): void {
   const registries = addGroup(program, "registries", "List, add and remove logins for private image registries");
   addList(registries, ctx);
@@ -45,7 +43,8 @@ function addAdd(registries: Command, ctx: CliContext): void {
     .option("--password-stdin", "read the password or access token from stdin")
     .action(async (given: string, options: { username: string; passwordStdin?: boolean }) => {
       const host = given.replace(/^https:\/\//, "").replace(/\/+$/, "");
-      const password = await readPassword(ctx, host, options.passwordStdin === true);
+      const from = { stdin: options.passwordStdin === true, option: "--password-stdin" };
+      const password = await askSecret(ctx, `Password or access token for ${host}`, from);
       const { username } = options;
       const client = await ctx.client();
       const registry = await client.call("registries.set", { params: { host }, body: { username, password } });
@@ -57,23 +56,14 @@ function addAdd(registries: Command, ctx: CliContext): void {
     });
 }
 
-async function readPassword(ctx: CliContext, host: string, fromStdin: boolean): Promise<string> {
-  // Remove the line break that `echo token |` adds.
-  if (fromStdin) return (await readStdin(ctx.environment)).replace(/\r?\n$/, "");
-  if (!canAsk(ctx)) throw usageError("Which password?", "Give it on stdin: --password-stdin < token.txt");
-  return ask(ctx, `Password or access token for ${host}: `, true);
-}
-
 function addRemove(registries: Command, ctx: CliContext): void {
   actCommand(registries, ctx, {
     row: "registries.delete",
     usage: "remove <host>",
     summary: "Forget the user and password for a registry",
     examples: ["berth registries remove ghcr.io", "berth registries remove ghcr.io --yes"],
-    question: ({ words: { host = "" } }) => ({
-      what: `This forgets the login for ${host}: builds can pull no private image from there any more.`,
-      name: host,
-    }),
+    warning: ({ words: { host = "" } }) =>
+      `This forgets the login for ${host}: builds can pull no private image from there any more.`,
     text: (_, _paint, { words }) => `Removed ${words.host}.`,
   });
 }

@@ -5,7 +5,6 @@ import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
 import { remoteName, remoteUrl, setRemoteUrl, slugOfRemote } from "../git.ts";
 
-/** Adds `berth rename`: changes a project's slug, and with it the hostname and git remote. */
 export function addRename(program: Command, ctx: CliContext): void {
   addCommand(program, {
     usage: "rename <new-slug>",

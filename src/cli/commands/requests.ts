@@ -25,7 +25,6 @@ interface Options {
   readonly sort?: (typeof requestSorts)[number];
 }
 
-/** Adds `berth requests`: the requests that the edge answered, one by one or by path. */
 export function addRequests(program: Command, ctx: CliContext): void {
   const examples = [
     "berth requests",

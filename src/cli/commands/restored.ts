@@ -4,7 +4,6 @@ import { deploymentNumber, instant } from "../input.ts";
 import { relativeTime } from "../render/text.ts";
 import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
 
-/** Adds the commands of `berth backups` for restored databases. */
 export function addRestored(backups: Command, ctx: CliContext): void {
   addRestore(backups, ctx);
   addList(backups, ctx);
@@ -71,10 +70,8 @@ function addPromote(backups: Command, ctx: CliContext): void {
       "berth backups promote restored_20260102_0a1b2c3d4e --yes",
     ],
     input: (_, { database = "" }) => ({ body: { database } }),
-    question: ({ words: { database = "", slug = "" } }) => ({
-      what: `The application of ${slug} will restart with ${database}.`,
-      name: slug,
-    }),
+    warning: ({ words: { database = "", slug = "" } }) => `The application of ${slug} will restart with ${database}.`,
+    typed: ({ words: { slug = "" } }) => slug,
     text: ({ database }, paint, { words: { slug } }) => `${paint.green("Promoted:")} ${slug} uses ${database}`,
     note: ({ previous }) => `\`berth backups promote ${previous}\` goes back.`,
   });
@@ -86,10 +83,7 @@ function addDrop(backups: Command, ctx: CliContext): void {
     usage: "drop <database>",
     summary: "Drop a database beside the live one",
     examples: ["berth backups drop restored_20260102_0a1b2c3d4e --yes"],
-    question: ({ words: { database = "" } }) => ({
-      what: `This deletes the database ${database} and everything in it.`,
-      name: database,
-    }),
+    warning: ({ words: { database = "" } }) => `This deletes the database ${database} and everything in it.`,
     text: (_, _paint, { words }) => `Dropped ${words.database}.`,
   });
 }

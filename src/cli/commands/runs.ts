@@ -10,7 +10,6 @@ import { shellLine } from "../shell-line.ts";
 import { duration, oneLine, relativeTime } from "../render/text.ts";
 import { listCommand } from "../row-commands.ts";
 
-/** Adds `berth run` and `berth runs`: one-off commands in the application's image. */
 export function addRuns(program: Command, ctx: CliContext): void {
   addRun(program, ctx);
   const runs = addGroup(program, "runs", "List one-off commands");

@@ -11,7 +11,6 @@ import { oneLine, relativeTime } from "../render/text.ts";
 import { oneNamed } from "../one-named.ts";
 import { actCommand, listCommand } from "../row-commands.ts";
 
-/** Adds `berth keys`: the public keys that may push code. */
 export function addSshKeys(program: Command, ctx: CliContext): void {
   const keys = addGroup(program, "keys", "List, add and remove SSH keys", "ssh-keys");
   addList(keys, ctx);
@@ -78,13 +77,8 @@ function addRemove(keys: Command, ctx: CliContext): void {
     summary: "Remove a key, named by id, name or fingerprint",
     examples: ["berth keys remove laptop", "berth keys remove key_06bq… --yes"],
     find: findKey,
-    question: ({ thing }) => {
-      const name = oneLine(thing.name);
-      return {
-        what: `This removes the key "${name}" (${thing.fingerprint}); pushes with it stop working at once.`,
-        name,
-      };
-    },
+    warning: ({ thing: { name, fingerprint } }) =>
+      `This removes the key "${oneLine(name)}" (${fingerprint}); pushes with it stop working at once.`,
     text: (_, _paint, { thing }) => `Removed "${oneLine(thing.name)}".`,
   });
 }

@@ -6,7 +6,6 @@ import { withProgress } from "../render/progress.ts";
 import { listCommand } from "../row-commands.ts";
 import { followToTheEnd } from "./deployments.ts";
 
-/** Adds `berth templates`: small applications to begin with. */
 export function addTemplates(program: Command, ctx: CliContext): void {
   listCommand(program, ctx, {
     row: "templates.list",

@@ -8,7 +8,6 @@ import { oneLine, relativeTime } from "../render/text.ts";
 import { oneNamed } from "../one-named.ts";
 import { actCommand, listCommand } from "../row-commands.ts";
 
-/** Adds `berth tokens`: the organization's API tokens. */
 export function addTokens(program: Command, ctx: CliContext): void {
   const tokens = addGroup(program, "tokens", "List, create and revoke API tokens");
   addList(tokens, ctx);
@@ -100,10 +99,7 @@ function addRevoke(tokens: Command, ctx: CliContext): void {
     summary: "Revoke a token, named by id, name or prefix",
     examples: ["berth tokens revoke ci", "berth tokens revoke tok_06bq… --yes"],
     find: findToken,
-    question: ({ thing }) => {
-      const name = oneLine(thing.name);
-      return { what: `This revokes the token "${name}"; it stops working at once.`, name };
-    },
+    warning: ({ thing }) => `This revokes the token "${oneLine(thing.name)}"; it stops working at once.`,
     text: (_, _paint, { thing }) => `Revoked "${oneLine(thing.name)}".`,
   });
 }

@@ -12,7 +12,6 @@ import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
 type Webhook = Answer<"webhooks.list">["webhooks"][number];
 type Delivery = Answer<"webhooks.deliveries">["deliveries"][number];
 
-/** Adds `berth webhooks`: where the organization's events are sent. */
 export function addWebhooks(program: Command, ctx: CliContext): void {
   const webhooks = addGroup(program, "webhooks", "Send the organization's events to other services", "hooks");
   addList(webhooks, ctx);
@@ -200,13 +199,8 @@ function addRemove(webhooks: Command, ctx: CliContext): void {
     summary: "Remove a webhook, named by id or name",
     examples: ["berth webhooks remove chat"],
     find: findWebhook,
-    question: ({ thing }) => {
-      const name = oneLine(thing.name);
-      return {
-        what: `This removes the webhook "${name}" (${oneLine(thing.url)}) with the list of its deliveries.`,
-        name,
-      };
-    },
+    warning: ({ thing: { name, url } }) =>
+      `This removes the webhook "${oneLine(name)}" (${oneLine(url)}) with the list of its deliveries.`,
     text: (_, _paint, { thing }) => `Removed "${oneLine(thing.name)}".`,
   });
 }

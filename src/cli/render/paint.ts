@@ -6,7 +6,6 @@ export type Paint = Readonly<Record<Ink, (text: string) => string>>;
 const inks = ["bold", "dim", "red", "green", "yellow", "cyan"] as const;
 type Ink = (typeof inks)[number];
 
-/** Creates a paint that colours, or one that changes nothing. */
 export function createPaint(coloured: boolean): Paint {
   const brush = (ink: Ink) => (text: string) => (coloured ? styleText(ink, text, { validateStream: false }) : text);
   return Object.fromEntries(inks.map((ink) => [ink, brush(ink)])) as Paint;

@@ -2,10 +2,7 @@ import { stripVTControlCharacters } from "node:util";
 
 const marksOfDirection = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
-/**
- * Removes everything that controls a terminal from an application's text: control sequences, control characters except line feeds and tabs,
- * and marks that change the text's direction. Its colours may stay.
- */
+/** Removes what controls a terminal from an application's text: control sequences and characters, marks of direction. Colours may stay. */
 export function terminalText(text: string, { colours }: { readonly colours: boolean }): string {
   const parts = colours ? text.split(/(\x1b\[[0-9;]*m)/) : [text];
   return parts.map((part, index) => (index % 2 === 1 ? part : withoutControls(part))).join("");

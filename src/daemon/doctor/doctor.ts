@@ -1,7 +1,6 @@
 import { StartRefused, type Config } from "../config.ts";
 import { examine, type Finding } from "./examine.ts";
 
-/** The help of `berthd doctor`. */
 export const doctorUsage = `Usage: berthd doctor [--fix] [--json]
 
   Examines what Berth needs on this machine, with these settings, whether it runs or not: each part with its state, and what mends it.

@@ -37,7 +37,6 @@ export async function supportBundle(
   );
 }
 
-/** The help of `berthd support-bundle`. */
 export const bundleUsage = `Usage: berthd support-bundle [FILE]
 
   Writes a tar.gz archive for a question about Berth: versions, settings without secrets, the findings of \`berthd doctor\`, checks, alerts and

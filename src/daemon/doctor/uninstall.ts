@@ -14,7 +14,6 @@ import { removeUnits, stopControlPlane, unitsOf } from "../systemd/run-unit-comm
 
 type Say = (line: string) => void;
 
-/** The help of `berthd uninstall`. */
 export const uninstallUsage = `Usage: berthd uninstall [--purge] [--yes]
 
   Ends Berth with all applications, the edge and databases, and removes its service, its commands and its versions.

@@ -7,7 +7,6 @@ import { readTextOrEmpty } from "../../kit/whole-file.ts";
 import { holdDataFolder, holderOf } from "../data-folder.ts";
 import { newestBackup, restoreHeld, restorePlatform } from "./restore-platform.ts";
 
-/** Performs `berthd restore`. */
 export async function restoreCommand(config: Config, args: readonly string[], say: (line: string) => void) {
   const given = readArguments(args);
   if (given === undefined) throw new StartRefused(restoreUsage);
@@ -15,7 +14,6 @@ export async function restoreCommand(config: Config, args: readonly string[], sa
   await restorePlatform(config, given, say);
 }
 
-/** The help of `berthd restore`. */
 export const restoreUsage = `Usage: berthd restore s3|FOLDER|FILE --key FILE [--backup ID]
 
   s3        the store of BERTH_S3_URL and BERTH_S3_SECRET_KEY_FILE
@@ -38,7 +36,6 @@ function readArguments(args: readonly string[]) {
   }
 }
 
-/** The help of `berthd follow` and `berthd promote`. */
 export const standbyUsage = `Usage: berthd follow s3|FOLDER --key FILE   ·   berthd promote
 
   follow   keep this machine a standby: restore each newer backup of the platform into the data folder, and start nothing

@@ -54,10 +54,7 @@ export async function restorePlatform(config: Config, request: RestoreRequest, s
   }
 }
 
-/**
- * Does that in a data folder that this process holds, which then stands by with the backup `standby`, or with null can be started. What an
- * earlier restore, or a standby, has there goes once the backup is opened.
- */
+/** Does that in a data folder that this process holds, which then stands by with the backup `standby`, or with null can be started. */
 export async function restoreHeld(
   config: Config,
   { standby, ...request }: RestoreRequest & { readonly standby: string | null },
@@ -193,7 +190,6 @@ async function opened(config: Config, { from, backup }: Pick<RestoreRequest, "fr
   return { content: await source.open(listed.storage_key), copy };
 }
 
-/** Returns the id of the newest backup. */
 export async function newestBackup(config: Config, from: string): Promise<string> {
   return (await chosen(sourceOf(config, from).source, from, null)).id;
 }

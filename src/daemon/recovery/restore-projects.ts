@@ -145,10 +145,7 @@ interface Newest {
   readonly problems: string[];
 }
 
-/**
- * Restores a database up to the last transaction that its archive has, and resolves with when that was committed; undefined when there is
- * no archive, it cannot be read, or a backup is newer.
- */
+/** Restores a database up to its archive's last transaction, whose time it resolves with; undefined if a backup is newer or all there is. */
 async function restoreArchive(
   { ports, vault }: Platform,
   { row, interim, since, problems }: Newest,

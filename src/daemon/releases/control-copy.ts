@@ -53,10 +53,7 @@ export async function rehearsePending(
 /** How long a rehearsal may take, and the next one waits for it. */
 export const rehearsalTimeoutMs = 60 * 60_000;
 
-/**
- * Restores a copy into an instance that exists only for this, and migrates it there. Throws when a migration fails. Waits for a rehearsal
- * that still runs, as that of an upgrade whose process was killed.
- */
+/** Migrates a copy in an instance that exists only for this. Throws when a migration fails. Waits for a rehearsal that still runs. */
 export async function rehearseMigrations(config: Config, programs: Programs, copy: string): Promise<void> {
   const dir = join(config.dataDir, "rehearsal");
   await withFolderLock(`${dir}.lock`, () => rehearseIn(dir, { config, programs, copy }), rehearsalTimeoutMs);

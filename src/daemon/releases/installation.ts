@@ -7,7 +7,6 @@ import { syncFolder } from "../../kit/whole-file.ts";
 /** Where install.sh put Berth: `PREFIX/versions/VERSION` side by side, and the link `PREFIX/current` to the one that is started. */
 export interface Installation {
   readonly prefix: string;
-  /** The folder of all versions. */
   readonly versions: string;
 }
 

@@ -3,10 +3,7 @@ import { createLog } from "../log.ts";
 import { ensureMachine } from "../setup/machine.ts";
 import { rehearseMigrations } from "./control-copy.ts";
 
-/**
- * Tries what this version needs before it replaces another: installs the parts of the machine that are missing, and migrates a copy of the
- * control plane's database, if one is given. Throws `StartRefused` with the reason.
- */
+/** Tries what this version needs: installs missing parts, and migrates a copy of the database, if given. Throws `StartRefused`. */
 export async function rehearse(config: Config, copy: string | undefined): Promise<void> {
   const log = createLog({ format: config.logFormat, level: "warn" });
   const { dataDir, install, toolEnvironment: environment, haproxy } = config;

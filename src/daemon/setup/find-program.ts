@@ -20,7 +20,6 @@ export function findSystemProgram(name: string, searchPath: string): string | nu
   return found.find((path) => path.startsWith("/usr/") && realpathSync(path).startsWith("/usr/")) ?? null;
 }
 
-/** Returns whether the path is a file that this user may execute. */
 export function isExecutableFile(path: string): boolean {
   try {
     accessSync(path, constants.X_OK);
@@ -47,7 +46,6 @@ interface PostgresSearch {
   readonly only?: number | undefined;
 }
 
-/** The oldest major version that Berth supports. */
 const oldestPostgresMajor = 15;
 
 const servers = ["initdb", "postgres", "pg_ctl"];

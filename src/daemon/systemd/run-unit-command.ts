@@ -40,7 +40,6 @@ export async function runUnitCommand(command: UnitCommand, say: Say): Promise<vo
   }
 }
 
-/** The help of `berthd service`. */
 export const unitUsage = `Usage: berthd service install | uninstall | status [--user]
 
   install     write and enable systemd units; the BERTH_ variables of this call become the service's settings
@@ -200,7 +199,6 @@ async function callSystemctl(place: Place, args: readonly string[]) {
   return run({ file: "systemctl", args: [...place.systemctl, ...args] }, { env, timeoutMs: 180_000 });
 }
 
-/** Returns the variables by which `systemctl --user` finds the user's systemd. */
 function userBus({ scope }: Place): Record<string, string> {
   return scope === "user" ? { XDG_RUNTIME_DIR: `/run/user/${process.getuid?.() ?? 0}`, HOME: homedir() } : {};
 }
@@ -218,7 +216,6 @@ export interface UnitPlan {
   readonly home: string;
 }
 
-/** Returns the texts of both units, by file name. */
 export function unitTexts(plan: UnitPlan): Readonly<Record<string, string>> {
   return {
     [unitNames.controlPlane]: text(controlPlane(plan)),
@@ -334,10 +331,7 @@ function escaped(word: string): string {
   return word.replaceAll("%", "%%");
 }
 
-/**
- * Returns the service's settings file. The settings given now replace those of the same names; other lines stay, because an operator may
- * have edited them. A new file also gets the standard settings.
- */
+/** Returns the service's settings file: those given replace lines of the same names; other lines stay. A new file gets the standard ones. */
 export function settingsText(kept: string | null, given: GivenSettings, standard: GivenSettings): string {
   const wanted = { ...(kept === null ? standard : {}), ...given };
   const names = Object.keys(wanted).filter((name) => name !== "PATH" && name !== "HOME");

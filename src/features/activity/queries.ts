@@ -16,10 +16,7 @@ export interface EntriesQuery {
   readonly limit: number;
 }
 
-/**
- * Returns what happened, newest first: recorded changes and events, plus entries derived from deployments, builds and cron runs. Each
- * source is read through an index, no further than the page needs.
- */
+/** Returns what happened, newest first: recorded changes and events, and deployments, builds and runs. Reads no further than the page. */
 export async function selectEntries(db: Db | Tx, query: EntriesQuery): Promise<readonly EntryRow[]> {
   const wanted = sources.filter(({ kind }) => kind === null || (query.kinds?.includes(kind) ?? true));
   const parts = wanted.map((source) => sql`(${read(source, query)})`);

@@ -74,7 +74,6 @@ export function formatEntryCursor({ at_us, id }: EntryCursor): string {
   return `${at_us}:${id}`;
 }
 
-/** Parses a cursor; returns undefined when it is malformed. */
 export function parseEntryCursor(text: string): EntryCursor | undefined {
   const found = /^(\d{1,16}):([a-z]{3}_[0-9a-z]{1,40})$/.exec(text);
   return found ? { at_us: Number(found[1]), id: found[2] as string } : undefined;

@@ -8,7 +8,6 @@ import { calledFor, isWorse, messageOf, tellAt, type AlertKey, type Patience, ty
 export { countOpen } from "./queries.ts";
 export type { Patience } from "./rules.ts";
 
-/** The dependencies of `raiseAlerts`. */
 export interface Alerting extends Sending {
   readonly settings: { readonly monitors: { readonly coolDownMs: number } };
 }

@@ -112,10 +112,7 @@ export async function selectDenial(
     .executeTakeFirst();
 }
 
-/**
- * Returns how many requests wait for a decision: of this token, and of the whole organization. Of the token, requests that it withdrew soon
- * after it made them count too, because each sent a message to people.
- */
+/** Returns how many requests wait: of this token, those it just withdrew included, since each sent a message; and of the organization. */
 export async function countPending(
   tx: Tx,
   { org_id, token_id }: Pick<RequestKey, "org_id" | "token_id">,

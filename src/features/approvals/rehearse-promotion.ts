@@ -39,10 +39,7 @@ export async function rehearsePromotion(db: Db, wakeups: Wakeups, { org_id, id }
   });
 }
 
-/**
- * Requests the rehearsal of each pending promotion by a token that could deploy its code itself. Where agents deploy to previews only, their
- * code meets the project's variables and data only once a person says so.
- */
+/** Requests the rehearsal of each pending promotion by a token that could deploy the code itself; others' code needs a person first. */
 export async function rehearsePromotions(db: Db, wakeups: Wakeups, now: Date): Promise<number> {
   const { rows } = await sql<Key>`
     select a.id, a.org_id from approval a join project p on p.id = a.project_id

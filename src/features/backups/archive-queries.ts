@@ -13,7 +13,6 @@ const chains = (db: Db | Tx) =>
 /** Stored log of one database without a gap. */
 export type ArchiveChain = Awaited<ReturnType<typeof openChains>>[number];
 
-/** Returns the chains that databases are adding to. */
 export function openChains(db: Db) {
   return chains(db).where("ended_at", "is", null).where("expired_at", "is", null).execute();
 }
@@ -96,7 +95,6 @@ export async function expireChain(db: Db, id: string): Promise<void> {
     .execute();
 }
 
-/** Marks the chains of purged projects. */
 export async function expirePurgedChains(db: Db): Promise<void> {
   await sql`update archive_chain c set expired_at = now(), ended_at = coalesce(ended_at, now()) from project p
     where p.id = c.project_id and p.org_id = c.org_id and p.purged_at is not null and c.expired_at is null`.execute(db);
@@ -148,7 +146,6 @@ export async function beginCopy(db: Db, chain: ArchiveChain): Promise<{ id: stri
 
 const copySuffix = ".tar.zst";
 
-/** Where a storage has the files of a chain. */
 export const archiveFolder = ({ org_id, project_id, id }: Pick<ArchiveChain, "org_id" | "project_id" | "id">) =>
   `archive/${org_id}/${project_id}/${id}`;
 
@@ -176,7 +173,6 @@ export async function deleteCopy(db: Db, id: string): Promise<void> {
   await db.deleteFrom("archive_copy").where("id", "=", id).execute();
 }
 
-/** Returns the copies that were being made. */
 export function unfinishedCopies(db: Db) {
   return db
     .selectFrom("archive_copy as b")
@@ -199,7 +195,6 @@ export async function troubledArchives(db: Db) {
     .execute();
 }
 
-/** Returns whether a file of an archive is being stored. */
 export async function isBeingArchived(db: Db, key: string): Promise<boolean> {
   const [folder, , , id = "", name = ""] = key.split("/");
   if (folder !== "archive") return false;

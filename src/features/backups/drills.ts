@@ -6,7 +6,6 @@ import type { Db, Tx } from "../../store/database.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 import type { DailyState } from "./rules.ts";
 
-/** What a drill has restored and compared. */
 export type Evidence = NonNullable<Result<"backups.drill">["evidence"]>;
 
 const shown = ["id", "origin", "status", "created_at", "finished_at", "problem", "sha256"] as const;
@@ -22,7 +21,6 @@ export async function insertDrill(
   await tx.insertInto("archive_drill").values({ id, org_id, project_id, origin }).execute();
 }
 
-/** Returns a project's newest drills. */
 export function drillsOf(db: Db | Tx, { org_id, project_id }: ProjectKey) {
   return db
     .selectFrom("archive_drill")

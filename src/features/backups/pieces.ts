@@ -60,7 +60,6 @@ export async function completePiece(
     .execute();
 }
 
-/** Returns whether a running backup is storing a piece under this key. */
 export async function isPieceBeingStored(db: Db, storage: string, key: string): Promise<boolean> {
   const row = await db
     .selectFrom("storage_piece as p")
@@ -95,13 +94,11 @@ export async function markUnusedPieces(tx: Tx, { org_id, project_id }: ProjectKe
   }
 }
 
-/** Marks all pieces of purged projects. */
 export async function markPurgedPieces(db: Db): Promise<void> {
   await sql`update storage_piece t set unused = true from project p
     where p.id = t.project_id and p.org_id = t.org_id and p.purged_at is not null and not t.unused`.execute(db);
 }
 
-/** Returns some pieces to delete, of one or all projects. */
 export async function unusedPieces(db: Db, project: ProjectKey | undefined, limit: number) {
   let query = db.selectFrom("storage_piece").select(["org_id", "project_id", "sha256", "storage", "storage_key"]);
   if (project !== undefined)

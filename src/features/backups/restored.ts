@@ -60,7 +60,6 @@ export async function insertRestored(
     .execute();
 }
 
-/** Makes another database the project's live one. */
 export async function setLiveDatabase(
   tx: Tx,
   { org_id, project_id }: { org_id: string; project_id: string },

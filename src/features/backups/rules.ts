@@ -49,7 +49,6 @@ export function isDue(state: DailyState, window: BackupWindow, now: Date): boole
   return now.getTime() - last >= retryMs;
 }
 
-/** The properties of a backup that retention uses. */
 export interface KeptBackup {
   readonly id: string;
   readonly origin: "manual" | "daily" | "final" | "release";
@@ -90,10 +89,7 @@ export interface SizedBackup extends KeptBackup {
   readonly local_bytes: number;
 }
 
-/**
- * Returns the ids of one project's backups to delete because all together use more than `limitBytes` of the local disk: automatic ones
- * before others, oldest first, and never the newest and the newest verified backup.
- */
+/** Returns the ids of one project's backups to delete for `limitBytes`: automatic first, oldest first, never the newest (verified) one. */
 export function beyondLimit(backups: readonly SizedBackup[], limitBytes: number): string[] {
   const newestFirst = backups.filter(({ status }) => status === "completed").sort((a, b) => (a.id < b.id ? 1 : -1));
   const stays = new Set([newestFirst[0], newestFirst.find((backup) => backup.is_verified)]);

@@ -46,10 +46,7 @@ export type RequestedBranch =
       readonly text: RefusalText;
     };
 
-/**
- * Requests a branch of the project's database, which the task `branches` makes. Once it is ready, deployments of the project `used_by`,
- * which must have no database of its own, get it as theirs.
- */
+/** Requests a branch, which the task `branches` makes. Deployments of `used_by`, which must have no database of its own, then use it. */
 export async function requestBranch(platform: Asking, tx: Tx, wanted: WantedBranch): Promise<RequestedBranch> {
   const { org_id, project_id, name, at, used_by } = wanted;
   await lockProject(tx, wanted);

@@ -4,16 +4,12 @@ import type { Db } from "../../store/database.ts";
 import { activeOf, deployedCommit } from "../deployments/deployments.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 
-/** The deploy that is about to happen: of this commit. */
 interface NextDeploy {
   readonly commit: string;
   readonly quarantine: Quarantine | null;
 }
 
-/**
- * Returns what the branch that deploys has and what serves has not; null when its newest live commit serves. With `next`, returns null as
- * well if that deploy does not continue the branch.
- */
+/** Returns what the branch that deploys has and what serves has not, or null. Null as well if the deploy `next` does not continue it. */
 export async function aheadOf(
   { db, repositories }: { readonly db: Db; readonly repositories: Pick<Repositories, "countCommits"> },
   { org_id, project_id, branch }: ProjectKey & { readonly branch: string },

@@ -15,7 +15,6 @@ import { namesInExample, watchedPatterns } from "./rules.ts";
 import { buildCommandsOf, invalidFile, missingFolder, overruled } from "./source-settings.ts";
 import { watchedButUntouched } from "./watched.ts";
 
-/** The dependencies of `planSource`. */
 export interface Planning {
   readonly db: Db;
   readonly repositories: Repositories;

@@ -58,10 +58,7 @@ interface PreviewChoice {
   readonly notes: readonly string[];
 }
 
-/**
- * Chooses the branch of a push to preview: the only one that changes, if the project wants previews of it. A push of several builds none, so
- * that it is never accepted or refused for more than one reason.
- */
+/** Chooses the branch of a push to preview: the only one that changes, if previews of it are wanted. One reason refuses a push, not two. */
 export function choosePreview(
   refs: readonly RefChange[],
   { slug, previews, deploy_branch }: Pick<ProjectRow, "slug" | "previews" | "deploy_branch">,

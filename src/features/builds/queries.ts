@@ -29,7 +29,6 @@ export async function listBuilds(db: Db | Tx, orgId: string, projectId: string, 
     .execute();
 }
 
-/** Returns a build, and whether its project is deleted. */
 export async function selectBuild(db: Db | Tx, orgId: string, id: string) {
   return db
     .selectFrom("build")

@@ -155,10 +155,7 @@ async function refuseRefs({ repositories }: Receiving, { project_id, refs, quara
   return null;
 }
 
-/**
- * Returns why branches and tags that are not deployed can't be stored: the project is over its limit. Null for deletions, which make room, and
- * for what is deployed, because its build first clears the project's caches.
- */
+/** Returns why refs that are not deployed can't be stored: the project is over its limit. Null for deletions and what is deployed. */
 async function whyNotStored({ db, diskLimits }: Receiving, { org_id, project_id, refs }: Push) {
   if (refs.every((ref) => ref.new === null)) return null;
   const { use, limits } = await diskUseOf(db, { org_id, project_id }, diskLimits);

@@ -16,7 +16,6 @@ export function winning({ root, port, health_path }: OwnSettings): Said {
   return Object.fromEntries(Object.entries({ root, port, health_path }).filter(([, value]) => value !== null));
 }
 
-/** Returns the overriding settings whose value in the file differs. */
 export function overruled(own: OwnSettings, file: Said) {
   return Object.entries(winning(own)).flatMap(([setting, value]) =>
     file[setting] === undefined || file[setting] === value
@@ -47,7 +46,6 @@ export function invalidFile(problems: readonly string[]): Failure {
   };
 }
 
-/** Returns the failure of a build whose folder does not exist. */
 export function missingFolder(root: string): Failure {
   return {
     stage: "detect",

@@ -32,10 +32,7 @@ interface Place {
   readonly parent: string | null;
 }
 
-/**
- * Determines the base for the next source. The last upload counts as long as no other commit has moved the branch since. While it is in
- * progress it is the parent, so that it may go live before the next upload does.
- */
+/** Determines the base for the next source: the last upload while no other commit moved the branch, also while it is in progress. */
 export async function placeOf(
   { db, ports }: { readonly db: Db; readonly ports: Pick<HandlerPlatform["ports"], "repositories"> },
   project: { readonly org_id: string; readonly id: string; readonly deploy_branch: string | null },

@@ -17,10 +17,7 @@ const ownFiles = [
   ...["go.mod", "Cargo.toml", "pom.xml", "build.gradle", "build.gradle.kts", "deno.json", "deno.jsonc"],
 ];
 
-/**
- * Returns whether the folder holds a package of the JavaScript workspace at the repository's root: pnpm-workspace.yaml or `workspaces` of
- * package.json lists it, and it has nothing of its own that installs or builds it.
- */
+/** Returns whether the folder holds a package of the root's JavaScript workspace, without anything of its own that installs or builds. */
 export async function isWorkspaceMember(
   repositories: Repositories,
   { project_id, commit, quarantine = null }: Source,

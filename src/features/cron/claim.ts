@@ -26,10 +26,7 @@ export interface Claiming {
 // not wait for all of them.
 const rowsAtOnce = 10_000;
 
-/**
- * Handles up to `limit` due jobs in one transaction: writes one row for each of their due minutes and advances them to their next minute.
- * The returned runs wait under the owner's lease.
- */
+/** Handles up to `limit` due jobs in one transaction: writes a run for each due minute, under the owner's lease, and advances the jobs. */
 export async function claimDue(db: Db, claiming: Claiming): Promise<Claim> {
   const { owner, now, limit } = claiming;
   return db.transaction().execute(async (tx) => {

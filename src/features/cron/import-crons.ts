@@ -36,7 +36,6 @@ export async function importCrons(
   return { changed, jobs: wanted.map(({ name }) => name), hasNewCommand };
 }
 
-/** What a caller wants a job to do. */
 export interface WantedWork {
   readonly path?: string | undefined;
   readonly command?: string | undefined;

@@ -73,7 +73,6 @@ export async function setNextMinutes(tx: Db | Tx, jobs: readonly NextMinute[]): 
     where cron_job.id = n.id`.execute(tx);
 }
 
-/** Returns a page of jobs that are due later than now, ordered by id. */
 export async function laterJobs(db: Db, now: Date, page: { readonly afterId: string; readonly limit: number }) {
   return db
     .selectFrom("cron_job")
@@ -146,10 +145,7 @@ export interface StartedRun
   readonly deployment_id: string;
 }
 
-/**
- * Marks the owner's waiting runs as called, or ends those that must not be called now. A run that is missing from the result no longer
- * belongs to the owner. Runs marked here are never called again.
- */
+/** Marks the owner's waiting runs as called, or ends those not to be called. Marked ones are never called again; lost ones are missing. */
 export async function startRuns(
   db: Db,
   owner: string,

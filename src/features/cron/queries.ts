@@ -60,7 +60,6 @@ export async function listJobs(db: Db | Tx, project: ProjectKey, page: Page<stri
     .execute();
 }
 
-/** Returns one job with its newest run. */
 export async function selectJob(db: Db | Tx, project: ProjectKey, name: string) {
   return jobs(db, project).where("cron_job.name", "=", name).executeTakeFirst();
 }
@@ -99,10 +98,7 @@ export async function insertJob(tx: Tx, job: NewJob): Promise<void> {
   await tx.insertInto("cron_job").values(job).execute();
 }
 
-/**
- * Creates these jobs, and gives those that exist this schedule and work, in one statement: an import has thousands. The file does not control
- * whether a job is enabled. Returns how many were created or changed.
- */
+/** Creates these jobs or updates their schedule and work in one statement; not whether they are enabled. Returns how many changed. */
 export async function putJobs(
   tx: Tx,
   { org_id, project_id }: ProjectKey,
@@ -121,7 +117,6 @@ export async function putJobs(
   return rows.length;
 }
 
-/** The values of a job that a change replaces. */
 export interface JobValues {
   readonly schedule: string;
   readonly path: string;

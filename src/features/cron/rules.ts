@@ -104,7 +104,6 @@ export function formatCursor({ scheduled_at, id }: RunCursor): string {
   return `${scheduled_at}_${id}`;
 }
 
-/** Parses a cursor; returns undefined when it is malformed. */
 export function parseCursor(text: string): RunCursor | undefined {
   const found = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)_(run_[0-9a-z]{1,40})$/.exec(text);
   const at = found?.[1] ?? "";

@@ -37,7 +37,6 @@ const hints = {
   write: "Check whether the change was made before you try again.",
 } as const;
 
-/** Returns the offset of the next page; null when there is none. */
 export function nextOffset(offset: number, shown: number, more: boolean): number | null {
   return more && shown > 0 ? offset + shown : null;
 }

@@ -88,10 +88,7 @@ async function readyBranch(
   return row && { ...row, ...asDatabase };
 }
 
-/**
- * Returns the project's database as one of its deployments uses it; this may differ from the live database. A project without one uses the
- * branch of another project's database that was made for it.
- */
+/** Returns the project's database as one of its deployments uses it, which may not be the live one but a branch made for the project. */
 export async function databaseOfDeployment(
   db: Db,
   deployment: { readonly id: string; readonly org_id: string; readonly project_id: string },
@@ -141,10 +138,7 @@ const sleeps = (project: string) =>
   sql<boolean>`exists (select from project s where s.id = ${sql.ref(project)} and s.preview_of is not null and s.sleep = 'asleep'
     and not exists (select from replica r where r.project_id = s.id and r.state <> 'stopped'))`;
 
-/**
- * Returns every database that should run: those of living projects except of previews that sleep, and those that a running backup operation
- * needs, such as a purge's final backup.
- */
+/** Returns every database that should run: of living projects but sleeping previews, and those that a backup operation needs. */
 export async function wantedDatabases(db: Db) {
   return joined(db)
     .where((where) =>

@@ -241,10 +241,7 @@ async function switchStep(
   return "done";
 }
 
-/**
- * Ends a deployment that failed; returns false when the lease was lost. If the application failed with changed variables, that change is
- * not retried; after any other failure it is.
- */
+/** Ends a deployment that failed; false when the lease was lost. Changed variables that made the application fail are not retried. */
 export async function failDeployment(
   db: Db,
   lease: Lease,
@@ -260,12 +257,10 @@ export async function failDeployment(
   });
 }
 
-/** Ends a deployment whose release command was only rehearsed. */
 export async function endRehearsed(db: Db, lease: Lease): Promise<void> {
   await db.transaction().execute((tx) => setEnded(tx, lease, null));
 }
 
-/** Decrypts the variables that a deployment was created with. */
 export function openVariables(
   vault: Vault,
   deployment: { project_id: string; id: string; sealed_variables: Buffer },
@@ -275,7 +270,6 @@ export function openVariables(
   ) as Record<string, string>;
 }
 
-/** Returns the variables that the deployment with this number was created with; undefined when there is no such deployment. */
 export async function variablesOfDeployment(
   vault: Vault,
   tx: Tx,

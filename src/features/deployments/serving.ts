@@ -78,10 +78,7 @@ export interface PushedDeployment {
 
 const onItsWay = ["pending", "starting", "active"] as const;
 
-/**
- * Pins the active deployment and those in progress to this database before another one becomes live. When such a deployment restarts after
- * a crash, it must not write to a different database than before.
- */
+/** Pins what is active and in progress to this database before another becomes live: a restart must not write to a different one. */
 export async function keepDatabase(tx: Tx, { org_id, project_id }: ProjectKey, name: string): Promise<void> {
   await tx
     .updateTable("deployment")

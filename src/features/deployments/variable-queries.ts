@@ -12,7 +12,6 @@ export async function settleVariables(
       and p.variables_changed_at = d.variables_changed_at`.execute(tx);
 }
 
-/** Returns the sealed variables of a deployment of the project, by its number. */
 export async function variablesOfNumber(db: Db | Tx, orgId: string, projectId: string, number: number) {
   return db
     .selectFrom("deployment")

@@ -45,10 +45,7 @@ interface Refusing<Code> {
   readonly fail: (code: Code, more?: RefusalText) => never;
 }
 
-/**
- * Refuses a new build while the disk of the data folder, or the builder's disk, is short of space. Images over the project's limit are not
- * checked here: the build clears the project's caches first and checks them itself.
- */
+/** Refuses a build while a disk is short of space. The project's limit is checked by the build, which clears the caches first. */
 export async function requireRoomForBuild({
   platform,
   fail,

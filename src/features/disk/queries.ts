@@ -35,7 +35,6 @@ const unmeasured: DiskUseRow = {
   database_reopens_at: null,
 };
 
-/** Returns the disk use of one project, and its own limits if it has any. */
 export async function selectDiskUse(db: Db | Tx, project: ProjectKey): Promise<{ use: DiskUseRow; own: OwnLimits }> {
   const row = await db
     .selectFrom("project")

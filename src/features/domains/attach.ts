@@ -13,10 +13,7 @@ export interface DesiredDomain {
   readonly redirect_to: string | null | undefined;
 }
 
-/**
- * The result of attaching a hostname. `taken`: another organization has it; a TXT record with the text `proof` moves it. `misdirected`: it
- * can't be redirected there, for the reason in `detail`.
- */
+/** The result of attaching a hostname. `taken`: a TXT record `proof` moves it here. `misdirected`: `detail` says why it can't redirect. */
 export type Attached =
   | { readonly outcome: "attached"; readonly id: string }
   | { readonly outcome: "already"; readonly isChanged: boolean }

@@ -65,7 +65,6 @@ export { zoneOf } from "./parse-hostname.ts";
 export { addressesElsewhere } from "./rules.ts";
 export { attachedHostnames, domainNamed } from "./queries.ts";
 
-/** Returns the zones in which the platform itself has names. */
 export function ownZones({ appsDomain, controlHost }: DomainSettings): readonly string[] {
   return [appsDomain, controlHost].map(zoneOf).filter((zone) => zone !== null);
 }

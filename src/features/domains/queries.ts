@@ -103,7 +103,6 @@ export async function lockDomains(tx: Tx, project: ProjectKey): Promise<number |
   return count;
 }
 
-/** Returns all attached hostnames. */
 export async function attachedHostnames(db: Db): Promise<readonly string[]> {
   const rows = await db.selectFrom("domain").select("hostname").orderBy("hostname").execute();
   return rows.map(({ hostname }) => hostname);

@@ -143,10 +143,7 @@ function isOfProxy(address: string): boolean {
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 
-/**
- * Returns the pause before the next lookup, in milliseconds: short while the owner is probably creating records, an hour for a stable name.
- * `lost` names are checked often, because each minute counts for their owner.
- */
+/** Returns the pause before the next lookup: short while records may be being created or a name is `lost`, an hour for a stable one. */
 export function nextCheckMs(domain: Pick<KnownDomain, "created_at">, evaluated: DnsResult, nowMs: number): number {
   if (evaluated.verdict === "keep" || evaluated.verdict === "lost") return 2 * minuteMs;
   if (evaluated.dns_status === "ok") return hourMs;

@@ -39,7 +39,6 @@ export async function upsertVariable(tx: Tx, variable: SealedVariable): Promise<
     .execute();
 }
 
-/** Deletes a variable; returns whether it existed. */
 export async function deleteVariable(tx: Tx, { org_id, project_id }: ProjectKey, key: string): Promise<boolean> {
   const done = await tx
     .deleteFrom("project_variable")

@@ -19,7 +19,6 @@ export type HookReading = { readonly event: string; readonly commit: string | nu
     | { readonly outcome: "ignored"; readonly signed: boolean; readonly reason: string }
   );
 
-/** Which branches of a repository a project wants. */
 export interface WantedBranches {
   readonly branch: string;
   /** Patterns of branches that get a preview. */

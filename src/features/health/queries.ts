@@ -23,7 +23,6 @@ interface Work {
   readonly code: string | null;
 }
 
-/** What a project's health is made from. */
 export interface HealthFacts {
   readonly id: string;
   readonly org_id: string;

@@ -7,7 +7,6 @@ import { dropOldAnswers, releaseKey, selectKey, takeKey, writeOutcome, type Hold
 
 export { deleteEndedKeys } from "./queries.ts";
 
-/** A write request with an `Idempotency-Key`. */
 export interface KeyedRequest {
   readonly key: string;
   readonly caller: Pick<Caller, "org_id" | "token_id">;
@@ -25,10 +24,7 @@ export interface StoredAnswer {
 
 /** The exclusive right to execute the request of a key. Exactly one of its methods must be called. */
 export interface HeldKey {
-  /**
-   * Stores the response for a day, in the transaction that makes the change or after it; of a very large one, only that there was one.
-   * Throws when the hold was lost, so that a change is not made twice.
-   */
+  /** Stores the response for a day; of a very large one, that there was one. Throws when the hold was lost: no change is made twice. */
   keep(db: Db | Tx, answer: StoredAnswer): Promise<void>;
   /** Records, in the transaction that makes the change, that the request must not be executed again, although its outcome is not known yet. */
   commit(tx: Tx): Promise<void>;

@@ -57,10 +57,7 @@ export interface ListedImages {
   readonly runtimes: readonly string[];
 }
 
-/**
- * Marks retired deployments whose image is gone, so that no rollback uses them, and returns the commit that serves if its image is gone as
- * well, unless Berth has queued its build within the last hour.
- */
+/** Marks retired deployments whose image is gone. Returns the commit that serves if its image is gone as well, unless it is queued. */
 export async function missingImages(
   tx: Tx,
   { id, org_id }: { readonly id: string; readonly org_id: string },

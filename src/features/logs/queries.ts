@@ -1,6 +1,5 @@
 import type { Db, Tx } from "../../store/database.ts";
 
-/** The newest build of a project, or undefined. */
 export async function selectNewestBuild(db: Db | Tx, orgId: string, projectId: string) {
   return db
     .selectFrom("build")
@@ -11,7 +10,6 @@ export async function selectNewestBuild(db: Db | Tx, orgId: string, projectId: s
     .executeTakeFirst();
 }
 
-/** One build of a project, or undefined. */
 export async function selectBuildOf(db: Db | Tx, orgId: string, projectId: string, id: string) {
   return db
     .selectFrom("build")

@@ -10,7 +10,6 @@ export function formatCursor({ build_id, offset }: BuildCursor): string {
   return `${build_id}:${offset}`;
 }
 
-/** Parses a cursor; returns undefined when it is malformed. */
 export function parseCursor(text: string): BuildCursor | undefined {
   const found = /^(bld_[0-9a-z]{1,40}):(\d{1,12})$/.exec(text);
   return found ? { build_id: found[1] as string, offset: Number(found[2]) } : undefined;
@@ -91,7 +90,6 @@ export function linesOf(text: string): string[] {
   return lines;
 }
 
-/** Returns how many bytes these complete lines take in a log. */
 export function bytesOf(lines: readonly string[]): number {
   return lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0);
 }

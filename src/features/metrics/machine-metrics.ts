@@ -10,7 +10,6 @@ export interface MachineSample {
   readonly disk_bytes: number;
 }
 
-/** Adds a sample to the machine's buckets. */
 export async function addMachineSample(db: Db, sample: MachineSample, at: Date): Promise<void> {
   await sql`
     insert into machine_metric as m (machine, bucket_seconds, at, samples, cpus_sum, memory_bytes_sum, disk_bytes_most)

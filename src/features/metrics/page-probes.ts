@@ -1,7 +1,6 @@
 import { sql } from "kysely";
 import type { Columns, Db } from "../../store/database.ts";
 
-/** An application whose first page is due to be probed. */
 export interface DuePageProbe {
   readonly org_id: string;
   readonly project_id: string;

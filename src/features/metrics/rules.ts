@@ -29,10 +29,7 @@ export function countsOf(usage: EdgeUsage) {
   };
 }
 
-/**
- * Returns the latency below which this share of requests stayed, in milliseconds, assuming an even spread within each bucket; null without
- * requests. Latencies above the last bound count as that bound.
- */
+/** Returns the latency in ms below which this share of requests stayed, assuming an even spread within buckets; null without requests. */
 export function quantile(latencies: readonly number[], share: number): number | null {
   const all = latencies.reduce((sum, count) => sum + count, 0);
   if (all === 0) return null;
@@ -106,7 +103,6 @@ const nothing: Bucket = {
   slowest_ms: 0,
 };
 
-/** Returns the sum of all buckets. */
 export function sumOf(buckets: readonly Bucket[]): Bucket {
   return buckets.reduce<Bucket>((sum, each) => {
     const added = (key: Exclude<keyof Bucket, "classes" | "latencies">) => sum[key] + each[key];

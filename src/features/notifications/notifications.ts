@@ -14,7 +14,6 @@ export {
   type TakenNotification,
 } from "./queries.ts";
 
-/** The dependencies of `sendMessage`. */
 export interface Sending {
   readonly vault: Vault;
   readonly wakeups: Wakeups;

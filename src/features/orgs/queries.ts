@@ -38,7 +38,6 @@ export async function insertOrganization(tx: Tx, organization: NewOrganization):
   return done.numInsertedOrUpdatedRows === 1n;
 }
 
-/** Returns the organization with this slug; undefined when there is none. */
 export async function selectOrganization(db: Db | Tx, slug: string) {
   return db.selectFrom("organization").select("id").where("slug", "=", slug).executeTakeFirst();
 }

@@ -55,10 +55,7 @@ interface HourPart {
 
 export const hourParts = 20;
 
-/**
- * Returns all living projects and previews that a caller reaches with what the dashboard shows of them, newest first, in one statement. Measured with 1,000
- * projects that each have an hour of minute buckets.
- */
+/** Returns all living projects and previews that a caller reaches, newest first, in one statement. Measured with 1,000 projects. */
 export async function selectOverview(
   db: Db | Tx,
   reach: Reach,

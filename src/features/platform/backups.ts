@@ -130,12 +130,10 @@ export async function isOfPlatformBackup(db: Db, key: string): Promise<boolean> 
   return (await platformBackups(db)).some(({ status, storage_key }) => status === "running" && storage_key === key);
 }
 
-/** Returns the recipient of the newest backup. */
 export async function knownRecipient(db: Db): Promise<string | null> {
   return (await platformBackups(db)).find(({ recipient }) => recipient !== null)?.recipient ?? null;
 }
 
-/** Returns all projects that are not purged. */
 export function keptProjects(db: Db) {
   return db
     .selectFrom("project as p")

@@ -229,10 +229,7 @@ function statusOf(build: string, deployment: string | null): NonNullable<Shown["
   return deployment === "active" || deployment === "retired" ? "done" : "deploying";
 }
 
-/**
- * Queues a build of the live commit for another runtime. Only the image determines where it runs, so nothing else changes before that
- * deployment is healthy, and a rollback returns to the earlier image's runtime.
- */
+/** Queues a build of the live commit for another runtime. Until it is healthy nothing changes, and a rollback returns. */
 async function moveProject(ctx: Context<"platform.move">, runtime: string): Promise<Shown> {
   const { tx, project, platform, caller } = ctx;
   const now = await showRuntime(ctx);

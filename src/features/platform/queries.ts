@@ -58,7 +58,6 @@ async function one<T>(db: Db | Tx, query: RawBuilder<T>): Promise<T> {
   return (await query.execute(db)).rows[0] as T;
 }
 
-/** Counts organizations, projects and replicas. */
 export async function countProjects(db: Db | Tx) {
   return one(
     db,
@@ -215,7 +214,6 @@ export async function newestMove(db: Db | Tx, { org_id, project_id }: ProjectKey
   );
 }
 
-/** Returns the projects with these ids, with their organizations. */
 export function projectsNamed(db: Db | Tx, ids: readonly string[]) {
   return db
     .selectFrom("project as p")

@@ -52,10 +52,7 @@ export type OpenedPreview =
 const waitMs = 60_000;
 const askEveryMs = 300;
 
-/**
- * Finds or creates the preview of a branch, and waits until it has the database that its project has too. An earlier preview of the branch
- * that is being removed goes first. Every push gives it its time anew.
- */
+/** Finds or creates the preview of a branch, and waits until it has its database. One that is being removed goes first. */
 export async function openPreview(
   previewing: Previewing,
   wanted: WantedPreview,

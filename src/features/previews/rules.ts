@@ -11,10 +11,7 @@ export interface PreviewSettings {
 const longest = 56;
 const hashLength = 6;
 
-/**
- * Returns the slugs to try for a branch's preview, in order. The second one holds a hash of the branch's name, so that branches whose names
- * differ only in what a hostname cannot show have previews of their own.
- */
+/** Returns the slugs to try for a branch's preview. The second has a hash of its name, which a hostname may not show. */
 export function slugsFor(branch: string, slug: string): readonly string[] {
   const plain = plainName(branch);
   const hash = createHash("sha256").update(branch).digest("hex").slice(0, hashLength);

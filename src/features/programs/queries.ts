@@ -11,10 +11,7 @@ export async function lockRegistrations(tx: Tx, address: string): Promise<number
   return rows[0]?.count ?? 0;
 }
 
-/**
- * Inserts a client, and deletes those that nobody consented to within a day, and what is more than `most`: first those that nobody ever
- * consented to, so that a stranger's displace no others.
- */
+/** Inserts a client, and deletes those without consent for a day and more than `most`, first those that never had any. */
 export async function insertClient(tx: Tx, client: Client & { readonly address: string }, most: number): Promise<void> {
   await sql`delete from oauth_client where (last_used_at is null and created_at < now() - interval '1 day')
     or id in (select id from oauth_client order by last_used_at is null, coalesce(last_used_at, created_at) desc offset ${most - 1})`.execute(

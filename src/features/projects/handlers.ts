@@ -233,7 +233,6 @@ function given(body: { readonly [K in keyof queries.ProjectSettings]?: queries.P
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined)) as queries.ProjectSettings;
 }
 
-/** Returns the settings whose value becomes another one. */
 function differences(project: Partial<queries.ProjectSettings>, wanted: Partial<queries.ProjectSettings>) {
   const names = Object.keys(wanted) as (keyof queries.ProjectSettings)[];
   const changed = names.filter((name) => JSON.stringify(project[name]) !== JSON.stringify(wanted[name]));

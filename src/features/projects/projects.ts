@@ -3,7 +3,6 @@ import { aheadText } from "../../contract/ahead.ts";
 import type { Result } from "../../contract/routes.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import { Refused, type Caller, type HandlerPlatform } from "../context.ts";
-import { shownEnd } from "./preview-end.ts";
 import { selectProject, type ProjectRow, type ShownProject } from "./queries.ts";
 
 export {
@@ -16,7 +15,6 @@ export {
   type ProjectKey,
   type ProjectRow,
 } from "./queries.ts";
-export { previewEnd, shownEnd } from "./preview-end.ts";
 export { hostnamesFor } from "./rules.ts";
 
 /** Returns the caller's project with this slug, deleted or not. A project of another organization counts as missing. */
@@ -83,4 +81,19 @@ function presentActive(row: ShownProject): Result<"projects.get">["active_deploy
     commit: row.active_commit,
     activated_at: row.active_activated_at,
   };
+}
+
+/** When a pinned preview ends. An earlier version of Berth reads it as any other time, and removes nothing. */
+const never = new Date("9999-12-31T00:00:00Z");
+
+const hourMs = 3_600_000;
+
+/** Returns when a preview ends whose branch is pushed now, or that is pinned or unpinned now. */
+export function previewEnd({ hours }: { readonly hours: number }, stays: boolean): Date {
+  return stays ? never : new Date(Date.now() + hours * hourMs);
+}
+
+/** Returns when a preview ends; null: it is pinned. */
+export function shownEnd(expires_at: string): string | null {
+  return Date.parse(expires_at) < never.getTime() ? expires_at : null;
 }

@@ -38,7 +38,6 @@ const columns = [
   "project.purged_at",
 ] as const;
 
-/** A project's row. */
 export type ProjectRow = Pick<
   Selectable<Tables["project"]>,
   (typeof columns)[number] extends `project.${infer C}` ? C & keyof Tables["project"] : never
@@ -83,15 +82,11 @@ const shownBySlug = `${shown} where p.org_id = $1 and p.slug = $2 and p.purged_a
 const shownOfOrganization = `${shown} where p.org_id = $1 and p.purged_at is null and ($2 or p.deleted_at is null)
   and ($3::text[] is null or p.id = any($3)) and ($4 or p.preview_of is null) order by p.id desc`;
 
-/** Returns the project with its active deployment. */
 export async function showProject(db: Db | Tx, orgId: string, slug: string): Promise<ShownProject | undefined> {
   return findBySlug<ShownProject>(db, shownBySlug, [orgId, slug]);
 }
 
-/**
- * Finds a project by its present name or, if there is none, by an earlier one. Earlier names are looked up last: no project has the earlier
- * name of another, and querying both at once costs twice as much.
- */
+/** Finds a project by its present name, else by an earlier one. Querying both at once costs twice as much. */
 async function findBySlug<Found>(
   db: Db | Tx,
   text: string,
@@ -121,7 +116,6 @@ export async function listProjects(
   return rows;
 }
 
-/** Returns the project without its deployment. */
 export async function selectProject(db: Db | Tx, orgId: string, slug: string): Promise<ProjectRow | undefined> {
   return findBySlug<ProjectRow>(db, aloneBySlug, [orgId, slug]);
 }
@@ -152,7 +146,6 @@ export async function lockProject(tx: Tx, { org_id, project_id }: ProjectKey): P
   return query.forNoKeyUpdate().executeTakeFirst();
 }
 
-/** How many projects an organization has of those that it may have. */
 export interface ProjectRoom {
   /** One more living project fits. */
   readonly fits: boolean;
@@ -245,7 +238,6 @@ export async function countEarlierNames(tx: Tx, { org_id, project_id }: ProjectK
   return row.count;
 }
 
-/** Deletes earlier names that have expired; returns their number. */
 export async function deleteExpiredNames(db: Db): Promise<number> {
   const done = await sql`delete from earlier_name where expires_at <= ${provenNow}`.execute(db);
   return Number(done.numAffectedRows ?? 0);

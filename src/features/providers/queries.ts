@@ -35,7 +35,6 @@ export async function setProvider(tx: Tx, provider: NewProvider) {
     .executeTakeFirstOrThrow();
 }
 
-/** Deletes a provider; returns whether it existed. */
 export async function deleteProvider(tx: Tx, id: string): Promise<boolean> {
   const done = await tx.deleteFrom("provider").where("id", "=", id).executeTakeFirst();
   return done.numDeletedRows === 1n;

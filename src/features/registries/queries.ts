@@ -44,7 +44,6 @@ export async function setRegistry(tx: Tx, registry: NewRegistry) {
     .executeTakeFirstOrThrow();
 }
 
-/** Deletes a registry; returns whether it existed. */
 export async function deleteRegistry(tx: Tx, orgId: string, host: string): Promise<boolean> {
   const deleted = await tx
     .deleteFrom("registry")

@@ -4,7 +4,6 @@ import type { StoredRequest } from "../../ports/log-store.ts";
 type Filters = Pick<Query<"requests.paths">, "path" | "status" | "slow_ms">;
 type Paths = Result<"requests.paths">;
 
-/** Returns whether a request matches the filters of a query. */
 export function requestFilter({ path, status, slow_ms }: Filters): (request: StoredRequest) => boolean {
   const part = path?.toLowerCase();
   return (request) => {

@@ -19,10 +19,7 @@ export interface KeyOwner {
   readonly token_id: string | null;
 }
 
-/**
- * Returns who registered the key with this fingerprint (`SHA256:…`, as OpenSSH prints it): one entry per organization, usually none or one.
- * Keys whose token was revoked or has expired are left out.
- */
+/** Returns who registered the key with this fingerprint, one entry per organization, without revoked or expired tokens'. */
 export async function keysByFingerprint(db: Db, fingerprint: string): Promise<readonly KeyOwner[]> {
   const rows = await selectKeysByFingerprint(db, fingerprint);
   return rows.map(({ suspended_at, scopes, approval_mode, ...row }) => ({

@@ -23,10 +23,7 @@ export {
 export { retireMachine } from "./queries.ts";
 export type { CheckReport, Finding } from "./rules.ts";
 
-/**
- * Stores check results, and opens and resolves the resulting alerts, in one transaction. Several control planes may do so concurrently: a
- * lock serialises them, and each subject has one row and at most one open alert.
- */
+/** Stores check results, and opens and resolves the alerts, in one transaction. A lock serialises control planes. */
 export async function recordReports(
   platform: Alerting & { readonly db: Db },
   reports: readonly CheckReport[],
@@ -53,7 +50,6 @@ export async function recordReports(
 
 const keyOf = ({ name, machine }: { readonly name: string; readonly machine: string }) => `${name} ${machine}`;
 
-/** Returns the worst current status of all checks. */
 export async function overallStatus(db: Db | Tx, now: Date): Promise<CheckStatus> {
   return worstOf((await allChecks(db)).map((row) => shownStatus(row, now).status));
 }

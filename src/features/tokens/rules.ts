@@ -65,10 +65,7 @@ export function rightsWithin(
   };
 }
 
-/**
- * Returns when a new token expires. A member's token cannot create one that outlives it; an owner's can, because an organization whose
- * owners could not renew their tokens would lock itself out.
- */
+/** Returns when a new token expires: a member's cannot create one that outlives it; an owner's can, or nobody could renew. */
 export function expiryWithin(
   creator: Pick<Rights, "role" | "platform_admin"> & { readonly expires_at: string | null },
   wanted: Date,

@@ -28,10 +28,7 @@ export function isForGood(row: DeploymentState | undefined): boolean {
   return row === undefined || deploymentStates[row.status as DeploymentStatus].length === 0;
 }
 
-/**
- * Returns the next replica to restart if a restart was requested: one at a time, and only while all replicas restarted so far are ready. If
- * one does not come up, the remaining ones keep running as they are.
- */
+/** Returns the next replica to restart: one at a time, while all restarted ones are ready. If one does not come up, others stay as they are. */
 export function replicaToRestart(
   row: Pick<WorkloadRow, "replicas" | "restart_at" | "replica_rows">,
 ): number | undefined {
@@ -96,10 +93,7 @@ export function isFaultless(exit: InstanceExit | null | undefined): boolean {
   return exit?.machine_lost === true || exit?.stopped === true;
 }
 
-/**
- * Computes the pause before the next start: it doubles from 1 s to 60 s, is 1 s again after a run of a minute, and 0 if the machine was lost or stopped.
- * `instance` is undefined if it vanished without a trace.
- */
+/** Computes the pause before the next start: it doubles from 1 s to 60 s, is 1 s after a minute, and 0 after a loss of the machine. */
 export function crashOf(row: Pick<ReplicaRow, "restarts">, instance: Instance | undefined): Crash {
   const exit = instance?.exit ?? null;
   if (isFaultless(exit)) return { restarts: row.restarts, pauseMs: 0, exit_code: null, out_of_memory: false };

@@ -24,10 +24,7 @@ const retentionEveryMs = 3_600_000;
 /** After a copy failed. */
 const copyAgainMs = 300_000;
 
-/**
- * Stores the log of databases every few seconds and copies their instances, so that any moment can be restored. Runs on the primary only.
- * One copy is made at a time; it runs in the background.
- */
+/** Stores the log of databases every few seconds and copies their instances, for restores to any moment. On the primary only. */
 export function archivesTask(platform: Platform): Task {
   const { db, settings } = platform;
   const { archiveDays, archiveEveryMs } = settings.backups;

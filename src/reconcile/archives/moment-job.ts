@@ -6,10 +6,7 @@ import type { End, Job, Work } from "../backups/backup-job.ts";
 import { drill } from "./drill.ts";
 import { recoverMoment, type MomentWork } from "./recover-moment.ts";
 
-/**
- * Restores a database to a moment: recovers a copy of its instance beside the running one, and copies what was the live database then into
- * a new one. As a drill, it only reads the recovered one.
- */
+/** Restores a database to a moment: recovers a copy of its instance, and copies its live database into a new one; a drill only reads. */
 export async function momentJob(given: Work, restoreTo: string): Promise<Job> {
   const { platform, operation } = given;
   const row = await databaseOf(platform.db, operation.org_id, operation.project_id);

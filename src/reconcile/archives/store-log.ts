@@ -32,10 +32,7 @@ export interface StoredLog {
   readonly isIdle: boolean;
 }
 
-/**
- * Stores what a database has logged since the last call, the segment that is being written too. Begins a new chain when the log does not
- * continue the open one. Throws when the database or the storage is away.
- */
+/** Stores what a database has logged since, the open segment too. Begins a new chain when the log does not continue the open one. */
 export function storeLog(platform: Platform, row: DatabaseRow, history: DatabaseHistory): Promise<StoredLog> {
   return oneAtATime(row.id, async () => {
     const spec = specOf(platform.vault, row);
@@ -49,7 +46,6 @@ export function storeLog(platform: Platform, row: DatabaseRow, history: Database
   });
 }
 
-/** Ends the open chain of a database. */
 export async function endOpenChain(db: Platform["db"], chain: ArchiveChain, reason: string): Promise<void> {
   open.delete(chain.database_id);
   await endChain(db, chain.id, reason);

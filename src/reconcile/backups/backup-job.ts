@@ -5,7 +5,6 @@ import type { Tx } from "../../store/database.ts";
 import type { Lease } from "../../store/leases.ts";
 import type { Platform } from "../platform.ts";
 
-/** A claimed operation on a backup. */
 export interface Work {
   readonly platform: Platform;
   readonly operation: TakenOperation;

@@ -10,10 +10,7 @@ import { createRedactors } from "../redactors.ts";
 import { callCron } from "./cron-call.ts";
 
 export interface CronCaller {
-  /**
-   * Looks up where the projects' applications run, so that only the call itself happens between marking a run as called and delivering it:
-   * if the scheduler dies in between, the run's outcome is unknown.
-   */
+  /** Looks up where applications run, so that only the call itself lies between marking a run as called and delivering it. */
   prepare(projectIds: readonly string[]): Promise<void>;
   /** Calls the application for a started run and returns how it ended. Never rejects. */
   call(run: StartedRun, signal: AbortSignal): Promise<RunEnd>;

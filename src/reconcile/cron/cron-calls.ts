@@ -149,7 +149,6 @@ interface CronQueue {
   add(runs: readonly WaitingRun[]): void;
   /** Removes and returns up to `limit` runs, in order within each project, and for each project at most as many as `room` returns. */
   take(limit: number, room: (projectId: string) => number): readonly WaitingRun[];
-  /** Returns all waiting runs. */
   waiting(): readonly WaitingRun[];
 }
 

@@ -118,10 +118,7 @@ function logFailure(platform: Platform, row: DatabaseRow, error: unknown): void 
   platform.log.error({ err: error, database: row.id }, "could not reconcile a database; it will be tried again");
 }
 
-/**
- * Returns whether a database needs no repair. A row that is not `ready` is repaired even if its server runs, since only the row may be
- * outdated; so is a role that its owner has changed.
- */
+/** Returns whether a database needs no repair: its row is `ready`, its server runs, and its owner has not changed the role. */
 async function isHealthy(platform: Platform, row: DatabaseRow, resting: Resting): Promise<boolean> {
   if (row.status !== "ready") return false;
   const seen = await platform.ports.postgresHost.observe(specOf(platform.vault, row));

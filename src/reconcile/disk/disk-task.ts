@@ -12,10 +12,7 @@ const builderEvery = 15;
 // If this much was written since the last check, every project is measured again to find the one that wrote it.
 const muchWrittenBytes = 128 * 1024 ** 2;
 
-/**
- * Enforces disk limits: measures what projects use, makes storage and databases over their limit read-only, and writable again afterwards.
- * Also maintains the platform's disk reserve.
- */
+/** Enforces disk limits: makes storage and databases over theirs read-only, and writable again; maintains the disk reserve. */
 export function diskTask(platform: Platform): Task {
   const { log, ports, db } = platform;
   const access = createAccessControl(platform);

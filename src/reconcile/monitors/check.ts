@@ -53,10 +53,7 @@ export function overall(status: CheckStatus, detail: string, hint: string | null
 const mostListed = 20;
 const order: readonly CheckStatus[] = ["fail", "unknown", "warn", "ok", "off"];
 
-/**
- * Returns the findings of a check with many subjects: the bad ones, worst first and at most 20, and a summary that opens no alert in
- * addition to theirs. `texts.bad` names what is counted.
- */
+/** Returns the findings of a check with many subjects: the worst 20, and a summary without an alert. `texts.bad` names what is counted. */
 export function listed(
   bad: readonly Finding[],
   texts: { readonly ok: string; readonly bad: string },

@@ -37,7 +37,6 @@ export interface Probes {
 const minuteMs = 60_000;
 const patience = { warnMs: 5 * minuteMs, failMs: 30_000 };
 
-/** Returns the checks of the platform's own parts. */
 export function partChecks(platform: Platform, probes: Probes): readonly Check[] {
   const { db } = platform;
   const has = (role: string) => probes.roles.includes(role);
@@ -162,7 +161,6 @@ function tasksCheck({ tasks }: Probes): Check {
   };
 }
 
-/** Checks the cron task alone. */
 function schedulerCheck({ tasks }: Probes): Check {
   const startedAt = performance.now();
   const scheduler = () => tasks().find(({ name }) => name === "cron");

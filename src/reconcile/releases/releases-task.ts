@@ -123,10 +123,7 @@ function isLost({ abandoned, trigger, fence }: TakenDeployment): boolean {
   return abandoned && (trigger === "push" || fence > 2);
 }
 
-/**
- * Routes requests to the deployment and activates it once every live edge has confirmed the route. If a step fails, the deployment fails,
- * and the same change of its row moves the route back to the active deployment.
- */
+/** Routes requests to the deployment and activates it once every live edge has confirmed; a failure moves the route back. */
 async function switchTraffic(release: Release): Promise<Failure | undefined> {
   const { platform, deployment, lease, signal } = release;
   signal.throwIfAborted();

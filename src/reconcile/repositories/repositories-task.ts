@@ -4,10 +4,7 @@ import type { Task } from "../driver.ts";
 import type { Platform } from "../platform.ts";
 import { moveBranch } from "./move-branch.ts";
 
-/**
- * Repairs repositories after a crash: the branch of an activated commit was not moved because git died with the control plane, or lost its
- * value in a power failure. Once a day it runs git's maintenance.
- */
+/** Repairs repositories after a crash: branches of activated commits that were not moved, or lost. Maintains them once a day. */
 export function repositoriesTask(platform: Platform): Task {
   const startedAt = platform.clock.now();
   // Builds whose branch is known to be right: each is checked once with git, because only another push moves the branch.

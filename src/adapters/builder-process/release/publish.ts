@@ -29,10 +29,7 @@ export interface Published {
   readonly hashed: HashedTree;
 }
 
-/**
- * Moves a release to its place, named by its content; publishing the same content twice yields the same release. A release gets its name
- * only once it is on disk, so after a power cut it is complete or absent.
- */
+/** Moves a release to its place, named by its content, once it is on disk: after a power cut it is complete or absent. */
 export async function publish(publishing: Publishing): Promise<Published> {
   const { folder, releasesDir, manifest, known, limits, hashing, signal } = publishing;
   await mkdir(folder, { recursive: true, mode: 0o755 });
@@ -71,7 +68,6 @@ export async function moved(folder: string, place: string): Promise<boolean> {
   }
 }
 
-/** Returns whether a release's content matches its name. */
 async function isWhole({ hashing, limits, signal }: Publishing, place: string, hex: string): Promise<boolean> {
   try {
     const hashed = await hashing.hash({ root: join(place, treeName), known: new Map(), limits });
@@ -101,10 +97,7 @@ export async function makeSite(app: string, site: string, folder: string): Promi
   return site;
 }
 
-/**
- * Adds the server to an application that is kept whole for its release command, and returns the web command. Removes any existing entry
- * first, because the build may have left a link of that name.
- */
+/** Adds the server to an application kept whole for its release command; returns the web command. A link of that name is removed first. */
 export async function addSiteServer(
   app: string,
   start: Extract<Start, { how: "static" }>,

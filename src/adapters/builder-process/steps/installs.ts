@@ -19,10 +19,7 @@ export interface KeptInstalls {
   linkProduction(key: string, target: string): Promise<boolean>;
   /** Returns the digest of the kept production folder; null if unknown. */
   hashed(key: string): Promise<HashedFolder | null>;
-  /**
-   * Hard-links a folder in its present state. The returned function, called after the build, syncs it to disk and keeps it. If a file was
-   * written to meanwhile, it drops the folder instead, and later folders of this key are copied.
-   */
+  /** Hard-links a folder as it is. The returned function, called after the build, keeps it, or drops it if a file was written to meanwhile. */
   keep(key: string, variant: "full" | "production", source: string): Promise<() => Promise<void>>;
   keepHashed(key: string, hashed: HashedFolder): Promise<void>;
   /** Records that this key's install is in the store shared by projects, from which `copyFull` then copies it. */

@@ -16,7 +16,6 @@ import { stepEnv, toolEnv } from "../../../building/step-env.ts";
 import { describeStepFailure } from "../../../building/step-failure.ts";
 import { home, isBelowTmp, type Workspace } from "./workspace.ts";
 
-/** Shared by all steps of one build. */
 export interface StepContext {
   readonly sandbox: Sandbox;
   readonly workspace: Workspace;

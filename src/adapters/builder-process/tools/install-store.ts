@@ -55,7 +55,6 @@ export async function openInstallStore(options: InstallStoreOptions): Promise<In
   };
 }
 
-/** Computes the key of an install from everything it depends on. */
 export function installStoreKey(inputs: readonly unknown[]): string {
   return hash("sha256", JSON.stringify([process.arch, ...inputs]));
 }

@@ -59,7 +59,6 @@ export async function provideTools(options: ProcessBuilderOptions, { tools }: Bu
   }
 }
 
-/** Returns what this machine provides for applications of this kind. */
 export async function machineFor(options: ProcessBuilderOptions, kind: Kind): Promise<Machine> {
   const interpreter = kind === "python" ? options.pythonBin : null;
   const pythonVersion =
