@@ -1044,6 +1044,19 @@ CREATE TABLE public.platform_fact (
     updated_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE public.preview_comment (
+    project_id text NOT NULL,
+    org_id text NOT NULL,
+    follow_id text NOT NULL,
+    request integer,
+    request_url text,
+    comment_id text,
+    shown text,
+    problem text,
+    failures integer DEFAULT 0 NOT NULL,
+    next_attempt_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
 CREATE TABLE public.preview_fetch (
     id text NOT NULL,
     org_id text NOT NULL,
@@ -1582,6 +1595,9 @@ ALTER TABLE ONLY public.platform_backup
 ALTER TABLE ONLY public.platform_fact
     ADD CONSTRAINT platform_fact_pkey PRIMARY KEY (key);
 
+ALTER TABLE ONLY public.preview_comment
+    ADD CONSTRAINT preview_comment_pkey PRIMARY KEY (project_id);
+
 ALTER TABLE ONLY public.preview_fetch
     ADD CONSTRAINT preview_fetch_follow_id_branch_key UNIQUE (follow_id, branch);
 
@@ -1892,6 +1908,10 @@ CREATE UNIQUE INDEX passkey_by_id ON public.passkey USING btree (id);
 CREATE INDEX passkey_of_person ON public.passkey USING btree (person_id);
 
 CREATE UNIQUE INDEX platform_backup_one_running ON public.platform_backup USING btree (status) WHERE (status = 'running'::text);
+
+CREATE INDEX preview_comment_due ON public.preview_comment USING btree (next_attempt_at);
+
+CREATE INDEX preview_comment_of_follow ON public.preview_comment USING btree (follow_id);
 
 CREATE INDEX preview_fetch_due ON public.preview_fetch USING btree (next_fetch_at);
 
@@ -2225,6 +2245,15 @@ ALTER TABLE ONLY public.page_look
 
 ALTER TABLE ONLY public.passkey
     ADD CONSTRAINT passkey_person_id_fkey FOREIGN KEY (person_id) REFERENCES public.person(id);
+
+ALTER TABLE ONLY public.preview_comment
+    ADD CONSTRAINT preview_comment_follow_id_fkey FOREIGN KEY (follow_id) REFERENCES public.project_follow(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.preview_comment
+    ADD CONSTRAINT preview_comment_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.preview_comment
+    ADD CONSTRAINT preview_comment_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.preview_fetch
     ADD CONSTRAINT preview_fetch_follow_id_fkey FOREIGN KEY (follow_id) REFERENCES public.project_follow(id) ON DELETE CASCADE;

@@ -90,6 +90,24 @@ export const rows = [
   }),
   row({
     ...ofProject,
+    name: "previews.comment",
+    request: "GET /v1/projects/:slug/previews/:preview/comment",
+    may: "member projects:read",
+    params,
+    result: z.object({
+      /** In Markdown. */
+      text: z.string(),
+      /** The pull or merge request of the branch, at the host of the followed repository; null while none is known. */
+      request: z.object({ number: z.number().int(), url: z.string() }).nullable(),
+      /** Whether Berth posted the comment there, and keeps it up to date. */
+      posted: z.boolean(),
+      /** Why the last attempt failed. */
+      problem: z.string().nullable(),
+    }),
+    summary: "Show the text of a comment about a preview for its pull or merge request, and whether Berth posted it",
+  }),
+  row({
+    ...ofProject,
     name: "previews.promote",
     request: "POST /v1/projects/:slug/previews/:preview/promote",
     may: "member deployments:write",

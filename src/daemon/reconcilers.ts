@@ -19,6 +19,7 @@ import { domainsTask } from "../reconcile/domains/domains-task.ts";
 import { createDriver, type Driver, type Task } from "../reconcile/driver.ts";
 import { edgeTask } from "../reconcile/edge/edge-task.ts";
 import { commitStatusesTask } from "../reconcile/follow/commit-statuses-task.ts";
+import { previewCommentsTask } from "../reconcile/follow/preview-comments-task.ts";
 import { followTask } from "../reconcile/follow/follow-task.ts";
 import { followedPreviewsTask } from "../reconcile/follow/previews-task.ts";
 import { httpsNamesTask } from "../reconcile/https-names/https-names-task.ts";
@@ -106,6 +107,7 @@ function sharedTasks(platform: Platform, wake: Wake): readonly Task[] {
     approvalsTask(platform),
     notificationsTask(platform, () => wake("notifications")),
     commitStatusesTask(platform),
+    previewCommentsTask(platform),
     webhooksTask(platform, () => wake("webhooks")),
   ];
 }

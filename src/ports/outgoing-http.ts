@@ -9,7 +9,7 @@ export interface OutgoingHttp {
 
 export interface OutgoingRequest {
   /** Default: POST. A GET sends no body. */
-  readonly method?: "GET" | "POST";
+  readonly method?: "GET" | "POST" | "PUT" | "PATCH";
   /** `http://` or `https://`. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;

@@ -55,7 +55,7 @@ export interface InProgress {
 
 /** Which row of a table a worker claims next, in SQL in which `q` is a row of the table. */
 export interface Candidates {
-  readonly table: LeasedTable | "commit_status";
+  readonly table: LeasedTable | "commit_status" | "preview_comment";
   readonly inProgress: InProgress;
   /** Joins that the other parts use. */
   readonly joins?: RawBuilder<unknown>;

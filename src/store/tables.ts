@@ -655,6 +655,18 @@ export interface Tables {
     value: Json<unknown>;
     updated_at: Generated<Timestamp>;
   };
+  preview_comment: {
+    project_id: string;
+    org_id: string;
+    follow_id: string;
+    request: number | null;
+    request_url: string | null;
+    comment_id: string | null;
+    shown: string | null;
+    problem: string | null;
+    failures: Generated<number>;
+    next_attempt_at: Generated<Timestamp>;
+  };
   preview_fetch: {
     id: string;
     org_id: string;

@@ -124,6 +124,9 @@ export function projectRows(subject: () => Subject): void {
     const at = "/v1/projects/shop/previews/feature-look--shop";
     assert.equal((await subject().expect(200, "PUT", `${at}/pin`, { as: "member" })).body.expires_at, null);
     assert.notEqual((await subject().expect(200, "DELETE", `${at}/pin`, { as: "member" })).body.expires_at, null);
+    const comment = (await subject().expect(200, "GET", `${at}/comment`, { as: "member" })).body;
+    assert.match(comment.text, /The preview of `feature\/look` is live[^]*feature-look--shop/);
+    assert.deepEqual([comment.posted, comment.request, comment.problem], [false, null, null]);
     const promoted = (await subject().expect(201, "POST", `${at}/promote`, { as: "member" })).body;
     await eventually("the image of the preview serves the project", async () => {
       const { deployments } = (await subject().expect(200, "GET", "/v1/projects/shop/deployments")).body;

@@ -81,8 +81,8 @@ async function prepareLater(): Promise<void> {
   sshKey = (await made<{ id: string }>("/v1/ssh-keys", { name: "laptop", public_key })).id;
   await made(`${at}/restore`, { backup_id: backup });
   restored = await eventually(async () => {
-    const { body } = await platform.call<{ databases: { name: string }[] }>("GET", `${at}/database/restored`);
-    return body.databases[0]?.name;
+    const { body } = await platform.call<{ databases: { database: string }[] }>("GET", `${at}/database/restored`);
+    return body.databases[0]?.database;
   }, "the backup is restored beside the live database");
 }
 
@@ -124,7 +124,7 @@ async function possessions(): Promise<unknown> {
     named((await get(`${at}/backups`))["backups"], "id"),
     named((await get(`${at}/previews`))["previews"], "branch", "expires_at"),
     named((await get(`${at}/database/branches`))["branches"], "name"),
-    named((await get(`${at}/database/restored`))["databases"], "name"),
+    named((await get(`${at}/database/restored`))["databases"], "database"),
     named((await get("/v1/registries"))["registries"], "host", "username"),
     named((await get("/v1/invites"))["invites"], "id"),
     named((await get("/v1/ssh-keys"))["ssh_keys"], "name"),
@@ -148,7 +148,6 @@ const gated = (): readonly (readonly [RouteName, string, object?])[] => [
   ["webhooks.update", `/v1/webhooks/${hook}`, { url: "https://elsewhere.example.org/x" }],
   ["tokens.delete", `/v1/api-tokens/${key}`],
   ["tokens.create", "/v1/api-tokens", { name: "free", role: "owner" }],
-  ["ssh-keys.delete", `/v1/ssh-keys/${sshKey}`],
   ["data.update", rows, { key: { id: 1 }, values: { id: 2 } }],
   ["data.delete", rows, { key: { id: 1 } }],
   ["runs.create", `${at}/runs`, { command: "rm -rf $STORAGE_DIR" }],
@@ -161,7 +160,7 @@ const gated = (): readonly (readonly [RouteName, string, object?])[] => [
   ["backups.drop", `${at}/database/restored/${restored}`],
   ["backups.set_archive", `${at}/database/archive`, { enabled: false }],
   ["disk.remove", `${at}/disk/storage`, { path: "kept" }],
-  ["follow.set", `${at}/follow`, { url: "https://git.example.org/evil/shop.git" }],
+  ["follow.set", `${at}/follow`, { url: "https://git.example.org/acme/shop.git", branch: "evil" }],
   ["follow.delete", `${at}/follow`],
   ["previews.delete", `${at}/previews/staging`],
   ["previews.unpin", `${at}/previews/staging/pin`],
@@ -173,7 +172,14 @@ const gated = (): readonly (readonly [RouteName, string, object?])[] => [
 ];
 
 /** Asked for with things that this platform lacks, by `test/matrix`: a person, an identity, a connection. */
-const inMatrix = ["people.update", "people.remove", "me.delete_passkey", "me.unlink_identity", "data.end_connection"];
+const inMatrix = [
+  "ssh-keys.delete",
+  "people.update",
+  "people.remove",
+  "me.delete_passkey",
+  "me.unlink_identity",
+  "data.end_connection",
+];
 
 test("what cannot be undone waits for a person, and nothing is changed meanwhile", async () => {
   const before = await possessions();
@@ -207,11 +213,20 @@ test("each write that asks a person is tried here, or needs the platform's opera
   }
 });
 
-test("what a person could not judge on a page is refused", async () => {
+test("what a person could not judge on a page, or who has more rights gave, is refused", async () => {
+  const before = await possessions();
+  for (const [method, path, body] of [
+    ["DELETE", `/v1/ssh-keys/${sshKey}`],
+    ["PUT", `${at}/follow`, { url: "https://git.example.org/evil/shop.git" }],
+  ] as const) {
+    const { status, text } = await tried(method, path, body);
+    assert.match(`${status} ${text}`, /^(?:403|409) .*"(?:forbidden|conflict)"/, path);
+  }
   for (const body of [{ preview_variables: ["API_KEY"] }, { preview_data: "branch" }]) {
     const { status, text } = await tried("PUT", `${at}/settings`, body);
     assert.match(`${status} ${text}`, /^403 .*"forbidden"/);
   }
+  assert.deepEqual(await possessions(), before);
 });
 
 test("an agent cannot approve what it asked for", async () => {

@@ -35,6 +35,13 @@ export const previewPermissions: Readonly<Record<string, Permission>> = {
     path: ({ project: { slug }, preview }) => `/v1/projects/${slug}/previews/${preview}/pin`,
     allowed: 200,
   },
+  "previews.comment": {
+    ...ofProject,
+    scope: "projects:read",
+    method: "GET",
+    path: ({ project: { slug }, preview }) => `/v1/projects/${slug}/previews/${preview}/comment`,
+    allowed: 200,
+  },
   "previews.promote": {
     ...ofProject,
     scope: "deployments:write",

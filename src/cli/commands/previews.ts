@@ -5,7 +5,7 @@ import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
 import { oneNamed } from "../one-named.ts";
 import { paintStatus } from "../render/paint.ts";
-import { oneLine, relativeTime } from "../render/text.ts";
+import { oneLine, relativeTime, terminalText } from "../render/text.ts";
 import { followToTheEnd } from "./deployments.ts";
 import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
 
@@ -15,6 +15,7 @@ export function addPreviews(program: Command, ctx: CliContext): void {
   addCreate(previews, ctx);
   addOpen(previews, ctx);
   addPin(previews, ctx);
+  addComment(previews, ctx);
   addPromote(previews, ctx);
   addDelete(previews, ctx);
 }
@@ -87,6 +88,21 @@ function addPin(previews: Command, ctx: CliContext): void {
     examples: ["berth preview unpin staging"],
     text: ({ expires_at }, _paint, { words: { preview = "" } }) =>
       `The preview of ${oneLine(preview)} ends ${expires_at === null ? "" : relativeTime(expires_at)}.`,
+  });
+}
+
+function addComment(previews: Command, ctx: CliContext): void {
+  rowCommand(previews, ctx, {
+    row: "previews.comment",
+    usage: "comment <preview>",
+    summary: "Print a comment about a preview for its pull request, and say whether Berth posted it",
+    examples: ["berth preview comment feature/search", "berth preview comment feature/search --json"],
+    text: ({ text, request, posted, problem }) => {
+      const at = posted && request !== null ? `Posted: ${request.url}` : "Not posted: copy it from here.";
+      return [terminalText(text, { colours: false }), at, ...(problem === null ? [] : [oneLine(problem, 300)])].join(
+        "\n",
+      );
+    },
   });
 }
 

@@ -2,6 +2,7 @@ import { newId } from "../../kit/ids.ts";
 import type { Vault } from "../../store/vault.ts";
 import type { HandlerPlatform } from "../context.ts";
 import { countWaiting, requestPreviewFetch } from "./preview-queries.ts";
+import { wakeComments } from "./comment-queries.ts";
 import * as queries from "./queries.ts";
 import { readHook, type HookRequest } from "./rules.ts";
 
@@ -28,7 +29,17 @@ export {
   takePreviewFetch,
   type TakenPreviewFetch,
 } from "./preview-queries.ts";
-export { retryAfterMs, showsStatuses, statusRequest } from "./rules.ts";
+export {
+  commentOf,
+  deleteComments,
+  endComment,
+  queueComment,
+  takeComment,
+  type CommentEnd,
+  type DueComment,
+} from "./comment-queries.ts";
+export { commentHost, commentMarker, commentText, type CommentHost } from "./comment-rules.ts";
+export { retryAfterMs, showsStatuses, statusRequest, type HostRequest } from "./rules.ts";
 
 const names = { key: "follow_key", token: "follow_token", secret: "follow_secret" } as const;
 
@@ -81,6 +92,7 @@ export async function receiveHook(
     const { reason, signed } = read;
     await queries.insertDelivery(db, { ...of, status: "ignored", reason, signed });
     await queries.trimDeliveries(db, id);
+    if (signed && /pull|merge/i.test(event)) await wakeComments(db, id);
     return { outcome: signed ? "ignored" : "refused", delivery_id, reason };
   }
   if (preview !== null && (await countWaiting(db, id)) >= mostBranches) {

@@ -1,5 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import type { FollowProvider } from "../../contract/follow.ts";
+import type { OutgoingRequest } from "../../ports/outgoing-http.ts";
 import { hasPreviews, isBranchName } from "../previews/previews.ts";
 import { sshFingerprint } from "../../kit/ssh-fingerprint.ts";
 import { webhookHeaders } from "../../kit/standard-webhooks.ts";
@@ -158,32 +159,35 @@ export function showsStatuses(provider: string): boolean {
   return provider !== "other";
 }
 
-export function statusRequest({ provider, ...status }: CommitStatus, token: string) {
+export function statusRequest({ provider, ...status }: CommitStatus, token: string): HostRequest {
   const { url, commit, state, description, targetUrl: target_url } = status;
+  const context = `berth/${status.context}`;
+  const { api, headers } = hostApi({ provider, url }, token);
+  const words = { pending: "running", success: "success", failure: "failed" };
+  const body =
+    provider === "gitlab"
+      ? { state: words[state], name: context, description, target_url }
+      : { state, context, description, target_url };
+  return { url: `${api}/statuses/${commit}`, headers, body: JSON.stringify(body) };
+}
+
+/** A request to the API of a repository's host. */
+export type HostRequest = Pick<OutgoingRequest, "method" | "url" | "headers" | "body">;
+
+/** Returns the address of a repository in the API of its host, and the headers of each request. */
+export function hostApi({ provider, url }: Pick<CommitStatus, "provider" | "url">, token: string) {
   const { hostname, host, protocol, pathname } = new URL(url);
   const path = pathname.replace(/^\/+|\/+$|\.git\/?$/g, "");
   // The port of an SSH address is not the API's port.
   const origin = `https://${protocol === "https:" ? host : hostname}`;
-  const context = `berth/${status.context}`;
-  const of = (address: string, authorization: Readonly<Record<string, string>>, body: object) => ({
-    url: address,
-    headers: {
-      ...authorization,
-      ...{ "content-type": "application/json", accept: "application/json", "user-agent": "berth" },
-    },
-    body: JSON.stringify(body),
-  });
-  if (provider === "gitlab") {
-    const address = `${origin}/api/v4/projects/${encodeURIComponent(path)}/statuses/${commit}`;
-    const words = { pending: "running", success: "success", failure: "failed" };
-    return of(address, { "private-token": token }, { state: words[state], name: context, description, target_url });
-  }
   const isGithub = provider === "github";
-  const api = isGithub
-    ? /(?:^|\.)github\.com$/.test(hostname)
-      ? "https://api.github.com"
-      : `${origin}/api/v3`
-    : `${origin}/api/v1`;
-  const authorization = `${isGithub ? "Bearer" : "token"} ${token}`;
-  return of(`${api}/repos/${path}/statuses/${commit}`, { authorization }, { state, context, description, target_url });
+  const githubs = /(?:^|\.)github\.com$/.test(hostname) ? "https://api.github.com" : `${origin}/api/v3`;
+  const api =
+    provider === "gitlab"
+      ? `${origin}/api/v4/projects/${encodeURIComponent(path)}`
+      : `${isGithub ? githubs : `${origin}/api/v1`}/repos/${path}`;
+  const authorization: Readonly<Record<string, string>> =
+    provider === "gitlab" ? { "private-token": token } : { authorization: `${isGithub ? "Bearer" : "token"} ${token}` };
+  const types = { "content-type": "application/json", accept: "application/json", "user-agent": "berth" };
+  return { api, owner: path.split("/")[0] ?? "", headers: { ...authorization, ...types } };
 }

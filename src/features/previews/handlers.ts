@@ -2,6 +2,7 @@ import { releaseReach, requestBuild, requirePreviewBranch, requireUpload } from 
 import type { Context, Handlers } from "../context.ts";
 import { activeOf, comingDeployment } from "../deployments/deployments.ts";
 import { requireRoomForBuild } from "../disk/disk.ts";
+import { commentOf, commentText } from "../follow/follow.ts";
 import { shownEnd } from "../projects/projects.ts";
 import { copyToPreview, openPreview, pinPreview, removePreview, type Previewing } from "./previews.ts";
 import * as queries from "./queries.ts";
@@ -45,6 +46,26 @@ export const previews: Handlers<"previews"> = {
 
   unpin: (ctx, { params }) => pin(ctx, params.preview, false),
 
+  async comment(ctx, { params }) {
+    const found = await previewOf(ctx, params.preview);
+    const row = await commentOf(ctx.tx, { org_id: ctx.project.org_id, project_id: found.id });
+    if (row === undefined) return ctx.fail("not_found");
+    const { appUrl, controlUrl } = ctx.platform.addresses;
+    const { facts, request, request_url: url, comment_id, problem } = row;
+    const text = commentText({
+      ...facts,
+      url: appUrl(facts.hostname),
+      page: `${controlUrl}/projects/${facts.slug}/builds`,
+      expires_at: shownEnd(found.expires_at),
+    });
+    return {
+      text,
+      request: request === null || url === null ? null : { number: request, url },
+      posted: comment_id !== null,
+      problem,
+    };
+  },
+
   async promote(ctx, { params }) {
     const { org_id, id: project_id } = ctx.project;
     const { branch, ...preview } = await previewOf(ctx, params.preview);
@@ -73,7 +94,11 @@ export const previews: Handlers<"previews"> = {
   },
 };
 
-type OfPreview = Context<"previews.delete"> | Context<"previews.pin"> | Context<"previews.promote">;
+type OfPreview =
+  | Context<"previews.delete">
+  | Context<"previews.comment">
+  | Context<"previews.pin">
+  | Context<"previews.promote">;
 
 /** Returns the preview with this branch or slug. */
 async function previewOf({ tx, project, fail }: Pick<OfPreview, "tx" | "project" | "fail">, named: string) {

@@ -5,6 +5,7 @@ import {
   endPreviewFetch,
   newestBuilt,
   openFollow,
+  queueComment,
   queueCommitStatus,
   retryAfterMs,
   showsStatuses,
@@ -93,8 +94,10 @@ async function build(fetch: Fetch, fetched: New): Promise<void> {
         ...{ org_id, project_id: preview.project_id, origin: "follow", commit, branch, ...kept, old_commit },
         ...{ requested_by: new URL(taken.url).host, lease_owner: null },
       });
-      if (taken.sealed_token !== null && showsStatuses(taken.provider))
+      if (taken.sealed_token !== null && showsStatuses(taken.provider)) {
         await queueCommitStatus(tx, { build_id: id, follow_id });
+        await queueComment(tx, { project_id: preview.project_id, org_id, follow_id });
+      }
       const [chosen, ...others] = fetch.waiting.map((each) => each.id);
       if (chosen === undefined) return;
       await endDeliveries(tx, [chosen], { status: "deployed", reason: null, commit, build_id: id });
