@@ -171,11 +171,13 @@ const gated = (): readonly (readonly [RouteName, string, object?])[] => [
   ["people.revoke", `/v1/invites/${invite}`],
 ];
 
-/** Asked for with things that this platform lacks, by `test/matrix`: a person, an identity, a connection. */
+/** Asked for with things that this platform lacks, by `test/matrix`: a person, an identity, a connection, a backup of files. */
 const inMatrix = [
   "ssh-keys.delete",
   "people.update",
   "people.remove",
+  "me.leave",
+  "backups.restore_path",
   "me.delete_passkey",
   "me.unlink_identity",
   "data.end_connection",
