@@ -1,12 +1,15 @@
 import { createHash, createPrivateKey, createPublicKey, sign } from "node:crypto";
-import { createReadStream, createWriteStream } from "node:fs";
+import { createReadStream } from "node:fs";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { buffer } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
-import { constants, createZstdCompress } from "node:zlib";
+import { promisify } from "node:util";
+import { constants, zstdCompress } from "node:zlib";
 import { create } from "tar";
 import type { Staged } from "./stage-release.ts";
 
+const compress = promisify(zstdCompress);
 const installer = resolve(import.meta.dirname, "../../install.sh");
 
 // 48 MB in 20 seconds; level 19 saves 6 MB and takes five minutes.
@@ -25,8 +28,8 @@ export async function packRelease(
     { cwd: folder, portable: true, mtime: new Date(timeMs), noDirRecurse: true, prefix: `berth-${version}` },
     paths,
   );
-  const compress = createZstdCompress({ params: { [constants.ZSTD_c_compressionLevel]: level } });
-  await pipeline(tar, compress, createWriteStream(file));
+  // In one piece: what a stream writes depends on the pieces that it gets, and those on time.
+  await writeFile(file, await compress(await buffer(tar), { params: { [constants.ZSTD_c_compressionLevel]: level } }));
   return file;
 }
 
