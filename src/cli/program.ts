@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { addActivity, addTimeline } from "./commands/activity.ts";
+import { addActivity } from "./commands/activity.ts";
 import { addAlerts } from "./commands/alerts.ts";
 import { addApi } from "./commands/api.ts";
 import { addApprovals } from "./commands/approvals.ts";
@@ -42,6 +42,7 @@ import { addSelfDescription } from "./commands/self-description.ts";
 import { addSshKeys } from "./commands/ssh-keys.ts";
 import { addStatus } from "./commands/status.ts";
 import { addTemplates } from "./commands/templates.ts";
+import { addTimeline } from "./commands/timeline.ts";
 import { addAccounts } from "./commands/accounts.ts";
 import { addPeople } from "./commands/people.ts";
 import { addProviders } from "./commands/providers.ts";

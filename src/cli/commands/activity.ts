@@ -15,16 +15,3 @@ export function addActivity(program: Command, ctx: CliContext): void {
   });
   addEntryOptions(command);
 }
-
-export function addTimeline(program: Command, ctx: CliContext): void {
-  const command = rowCommand(program, ctx, {
-    row: "timeline.list",
-    usage: "timeline",
-    summary: "List what happened to the project, newest first",
-    examples: ["berth timeline", "berth timeline --kind deployment,replica", "berth timeline -n 500 --json"],
-    input: entryQuery,
-    text: (page, paint) => entryTable(paint, page.timeline, { projects: false }),
-    note: nextPage,
-  });
-  addEntryOptions(command);
-}
