@@ -278,8 +278,10 @@ test("a pinned preview stays without its branch, and its very image goes live", 
 });
 
 test("where agents deploy to previews only, a person lets their work go live", async () => {
-  assert.equal((await settings({ agents: "preview" })).status, 200);
   assert.equal((await platform.call("DELETE", `${at}/previews/staging`)).status, 204);
+  await app.commit(files("staged"));
+  assert.equal((await app.push()).exitCode, 0);
+  assert.equal((await settings({ agents: "preview" })).status, 200);
   const token = { name: "agent", role: "owner", approval_mode: true };
   const { body: made } = await platform.call<{ token: string }>("POST", "/v1/api-tokens", token);
   const asAgent = async (method: string, path: string, sent: object = {}) => {

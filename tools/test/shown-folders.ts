@@ -198,6 +198,8 @@ export const shownFolders: Readonly<Record<string, readonly string[]>> = {
   "test/e2e/terminal.test.ts": ["/runs/", "src/cli/run-in-terminal", "src/cli/follow-run", "src/features/tunnel"],
   "tools/release/release.test.ts": ["tools/release/", "tools/setup/prepare", "install.sh", "package-lock.json"],
   "test/e2e/upgrade-full-disk.test.ts": ["src/daemon/releases/", "src/kit/disk-fault"],
+  "test/e2e/newcomers.test.ts": ["src/features/people/", "src/dashboard/pages/people/"],
+  "test/live/s3-drills.test.ts": ["src/reconcile/archives/"],
   "test/e2e/upgrade-ledger.test.ts": ["src/daemon/releases/"],
   "test/e2e/upgrade.test.ts": ["src/daemon/releases/", "src/store/migrate", "sql/"],
 };
