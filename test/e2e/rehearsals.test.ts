@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { isDeepStrictEqual } from "node:util";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
@@ -9,6 +10,7 @@ import pg from "pg";
 import type { Result } from "../../src/contract/routes.ts";
 import type { Rehearsal } from "../../src/contract/rehearsal.ts";
 import { run, systemPath } from "../../src/kit/exec.ts";
+import { drawCases, runsAll } from "../support/draw-cases.ts";
 import { eventually, guardMs } from "../support/eventually.ts";
 import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
 
@@ -274,6 +276,51 @@ test("a person's deploy is rehearsed as berth.json says", async () => {
   assert.equal(pushed.exitCode, 0, pushed.stderr);
   assert.match(pushed.stderr, /Not rehearsed: berth\.json says `rehearse: never`/);
 });
+
+/** Half of them run on the data itself; of each half, a quarter is killed with `kill -9`, and a quarter loses the control plane. */
+const failing = Array.from({ length: 50 }, (_, n) => ({
+  n,
+  rehearse: n % 2 === 0 ? "always" : "never",
+  killed: (["nothing", "nothing", "the migration", "the platform"] as const)[Math.floor(n / 2) % 4],
+}));
+
+test("a migration that fails late leaves schema and data as they were, on a copy or not, also with kill -9", async () => {
+  const rows = runsAll ? 1_000_000 : 100_000;
+  const last = rows * 0.9;
+  await query(`create table big as select n as id, 0 as v from generate_series(1, ${rows}) n`);
+  const state = async () => {
+    const columns =
+      "select string_agg(attname::text, ',' order by attnum) from pg_attribute where attrelid = 'big'::regclass";
+    return query(
+      `select count(*)::int, sum(v)::int, sum(hashtext(b::text))::text as hash, (${columns}) as columns from big b`,
+    );
+  };
+  const before = await state();
+  const wrong: unknown[] = [];
+  for (const { n, rehearse, killed } of drawCases(failing, 3)) {
+    const sql = `alter table big add column c${n} int default 1; update big set v = v + 1 where id < ${last};
+      select pg_sleep(${killed === "nothing" ? 0 : 8}); update big set v = 1 / (id - ${last}) where id >= ${last}`;
+    const kill = killed === "the migration" ? `setTimeout(() => process.kill(process.pid, "SIGKILL"), 4000);\n` : "";
+    await app.commit({ ...sqlOf(sql), "release.js": kill + release, "berth.json": JSON.stringify({ rehearse }) });
+    const pushing = app.push();
+    if (killed === "the platform") {
+      await (rehearse === "always" ? killOnceRunning() : killOnceSleeping());
+      await platform.restart();
+    }
+    const { exitCode } = await pushing;
+    const after = await state();
+    if (exitCode === 0 || !isDeepStrictEqual(after, before)) wrong.push({ n, rehearse, killed, exitCode, after });
+  }
+  assert.deepEqual(wrong, []);
+  assert.equal((await platform.visit("shop")).body, "here");
+  await assertCleared();
+});
+
+async function killOnceSleeping(): Promise<void> {
+  const asked = "select 1 from pg_stat_activity where query like '%pg_sleep(8)%' and pid <> pg_backend_pid()";
+  await eventually(async () => (await query(asked)).length > 0, "the migration runs on the data");
+  await platform.end("SIGKILL");
+}
 
 /** Decides as the person who got the link. */
 async function approve(): Promise<void> {
