@@ -28,7 +28,10 @@ interface LongName {
 }
 type Draft = Omit<TarEntry, "end" | "data"> & { readonly stored: number };
 
-/** Reads the headers of a tar archive in GNU's format while its bytes pass by. Throws when the bytes are no such archive. */
+/**
+ * Reads the headers of a tar archive in GNU's format while its bytes pass by. Throws when the bytes are no such archive. The package `tar`
+ * leaves out sparse files, takes their further headers for the next entry, and does not say where an entry stands.
+ */
 export class TarIndex {
   #at = 0;
   #skip = 0;
