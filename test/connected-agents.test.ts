@@ -150,6 +150,10 @@ test("a program that has not registered is described by the document at its id, 
     "https://editor.example/",
   ])
     assert.equal((await load(id)).status, 400, id);
+  assert.match(
+    (await load("https://private.example/x")).html,
+    /could not read .*private\.example\/x.* reach that address/,
+  );
   const stranger = consentBrowser(api.baseUrl, "");
   assert.equal(
     (await stranger.load(asked({ client_id: bad("other-id") }))).status,

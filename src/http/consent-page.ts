@@ -3,6 +3,7 @@ import { limits } from "../contract/limits.ts";
 import { Refused, type Caller, type HandlerPlatform } from "../features/context.ts";
 import { addressKey } from "../kit/address-key.ts";
 import type { Log } from "../kit/log.ts";
+import { visible } from "../kit/visible.ts";
 import { againPage, chosenIn, codeContent, consentContent, resultContent, wrongContent } from "./consent-html.ts";
 import { pageHeaders, renderContent, type PageContent } from "./decision-html.ts";
 import { answerTo } from "./errors.ts";
@@ -92,7 +93,9 @@ async function readAsked({ platform }: ConsentPage, { url }: FastifyRequest): Pr
   const client = await findClient(platform, client_id);
   if (client === undefined)
     throw new Refused("invalid_request", {
-      error: "The program is not registered here, or no longer. Connect it again from its own settings.",
+      error: client_id.startsWith("https://")
+        ? `This server could not read the program's description at ${visible(client_id.slice(0, 200))}. Let the server reach that address, then connect the program again; or give the program a token.`
+        : "The program is not registered here, or no longer. Connect it again from its own settings.",
     });
   if (!client.redirect_uris.some((one) => isSameRedirect(one, redirect_uri)))
     throw new Refused("invalid_request", {
