@@ -121,7 +121,7 @@ const queries: Readonly<Record<string, (db: Db) => Promise<unknown>>> = {
   changedWorkloads: (db) => changedWorkloads(db, "machine", { since: null }),
   activeDeployments: (db) => activeDeployments(db, [home.id]),
   backupAges: (db) => backupAges(db),
-  selectHealthFacts: (db) => selectHealthFacts(db, {}),
+  selectHealthFacts: (db) => selectHealthFacts(db, null),
   selectTraffic: (db) => selectTraffic(db),
   cronLateness: (db) => cronLateness(db),
   lateNotifications: (db) => lateNotifications(db),

@@ -71,7 +71,7 @@ const polls: Readonly<Record<string, (tx: Tx) => Promise<unknown>>> = {
   "projects to restart": (tx) => projectsToRestart(tx),
   "routes of the edge": (tx) => changedRoutes(tx, null),
   "desired workloads": (tx) => changedWorkloads(tx, "here", { since: null }),
-  "the health of projects": (tx) => selectHealthFacts(tx, {}),
+  "the health of projects": (tx) => selectHealthFacts(tx, null),
   "failed requests": (tx) => selectTraffic(tx),
   "open work": (tx) => openWork(tx),
   "the operator's projects": (tx) => countProjects(tx),

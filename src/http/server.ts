@@ -163,11 +163,12 @@ function createApp(options: HttpOptions, limits: HttpLimits): FastifyInstance {
     routerOptions: { maxParamLength: 8 * limits.urlBytes },
     forceCloseConnections: "idle",
     frameworkErrors: (error, request, reply) =>
-      send(reply as FastifyReply, errorReply(options.log, request as FastifyRequest, error)),
+      send(reply.headers(securityHeaders) as FastifyReply, errorReply(options.log, request as FastifyRequest, error)),
     clientErrorHandler: (error, socket) => refuseRaw(error, socket),
   });
   // Hooks with callbacks: a request then waits for no promise of theirs.
   app.addHook("onRequest", (request, reply, done) => {
+    reply.headers(securityHeaders);
     // No route has this method, and fastify would first demand a content type.
     if (request.method === "QUERY")
       return void answerUnrouted(options.log, request as FastifyRequest, reply as FastifyReply);
@@ -178,7 +179,6 @@ function createApp(options: HttpOptions, limits: HttpLimits): FastifyInstance {
     done();
   });
   app.addHook("onSend", (_, reply, payload, done) => {
-    for (const [name, value] of Object.entries(securityHeaders)) if (!reply.hasHeader(name)) reply.header(name, value);
     if (typeof payload === "string") process.nextTick(limitStall, reply.raw, limits.stalledAnswerTimeoutMs);
     done(null, payload);
   });
@@ -347,8 +347,11 @@ function sendStream(reply: FastifyReply, stream: NonNullable<Answer["stream"]>, 
   signal.addEventListener("abort", cut, { once: true });
   // Keeps proxies such as nginx from buffering events. Keep-alive after a stream would delay a stop of the platform.
   const own = { "x-accel-buffering": "no", connection: "close" };
-  const headers = { ...securityHeaders, ...own, "x-request-id": requestId };
-  return reply.code(200).headers(headers).type("text/event-stream; charset=utf-8").send(content);
+  return reply
+    .code(200)
+    .headers({ ...own, "x-request-id": requestId })
+    .type("text/event-stream; charset=utf-8")
+    .send(content);
 }
 
 function addFallbacks(app: FastifyInstance, log: Log, servePage: ServePage): void {
@@ -377,7 +380,7 @@ export interface Reply {
 }
 
 function send(reply: FastifyReply, { status, headers, text, requestId }: Reply): FastifyReply {
-  reply.code(status).headers({ ...securityHeaders, ...headers, "x-request-id": requestId });
+  reply.code(status).headers(headers).header("x-request-id", requestId);
   return text === undefined ? reply.send() : reply.type("application/json; charset=utf-8").send(text);
 }
 

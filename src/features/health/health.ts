@@ -1,18 +1,15 @@
 import type { Health } from "../../contract/health.ts";
-import type { Db, Tx } from "../../store/database.ts";
+import type { Db } from "../../store/database.ts";
 import { selectHealthFacts, selectTraffic, storeStates, storeTrouble } from "./queries.ts";
 import { healthOf } from "./rules.ts";
 import { troubleOf } from "./traffic.ts";
 
-export { call, minuteOf } from "./rules.ts";
+export { healthColumns, healthJoins, type HealthFacts } from "./queries.ts";
+export { call, healthOf, minuteOf } from "./rules.ts";
 
-/** Returns the health of an organization's projects by their ids, or of one of them; null for a deleted project. */
-export async function readHealth(
-  db: Db | Tx,
-  of: { readonly org_id: string; readonly project_id?: string | undefined },
-  now: Date,
-): Promise<ReadonlyMap<string, Health | null>> {
-  return new Map((await selectHealthFacts(db, of)).map((facts) => [facts.id, healthOf(facts, now)]));
+/** Returns the health of an organization's projects by their ids; null for a deleted project. */
+export async function readHealth(db: Db, orgId: string, now: Date): Promise<ReadonlyMap<string, Health | null>> {
+  return new Map((await selectHealthFacts(db, orgId)).map((facts) => [facts.id, healthOf(facts, now)]));
 }
 
 /** A living project with an active deployment, as alerts name it. */
@@ -29,7 +26,7 @@ const loopCrashes = 5;
 
 /** Evaluates all projects, stores the states that changed, and returns those with an active deployment. */
 export async function observeHealth(db: Db, now: Date): Promise<readonly ObservedHealth[]> {
-  const seen = (await selectHealthFacts(db, {})).flatMap((facts) => {
+  const seen = (await selectHealthFacts(db, null)).flatMap((facts) => {
     const health = healthOf(facts, now);
     return health === null ? [] : [{ facts, health }];
   });

@@ -1,6 +1,6 @@
-import { sql } from "kysely";
+import { CompiledQuery, sql } from "kysely";
 import type { DatabaseStatus } from "../../contract/states.ts";
-import type { Db, Tx } from "../../store/database.ts";
+import type { Db } from "../../store/database.ts";
 import type { Live, TrafficSample, TrafficTrouble } from "./traffic.ts";
 
 /** Crashes of one deployment, as the timeline shows them. */
@@ -34,7 +34,6 @@ export interface HealthFacts {
   readonly sleep: string | null;
   readonly sleep_at: string | null;
   readonly active: number | null;
-  readonly activated_at: string | null;
   readonly wanted: number;
   readonly ready: number;
   readonly web_wanted: number;
@@ -59,51 +58,50 @@ export interface HealthFacts {
   readonly since: string | null;
 }
 
-const isCrash = sql`c.action in ('replica.crashed', 'replica.out_of_memory')`;
-const builds = sql`('push', 'upload', 'follow', 'redeploy')`;
+const isCrash = "c.action in ('replica.crashed', 'replica.out_of_memory')";
 
-/** Returns the facts about the projects of an organization or, without one, of all; only about one project if its id is given. */
-export async function selectHealthFacts(
-  db: Db | Tx,
-  { org_id, project_id }: { readonly org_id?: string | undefined; readonly project_id?: string | undefined },
-): Promise<readonly HealthFacts[]> {
-  const { rows } = await sql<HealthFacts>`
-    select p.id, p.org_id, o.slug as org_slug, p.slug, p.deleted_at is not null as deleted, p.preview_of is not null as is_preview, p.maintenance_since, p.sleep, p.sleep_at, a.number as active, a.activated_at,
-      coalesce(w.wanted, 0)::integer as wanted, coalesce(w.web, 0)::integer as web_wanted, r.ready, r.web as web_ready, coalesce(r.restarts, 0) as restarts,
-      case when b.id is not null then to_jsonb(b) end as build, case when l.id is not null then to_jsonb(l) end as deployment,
-      g.groups as crash_groups, c.crashes_15, c.crashes_5, db.status as database, n.summary as database_alert, h.traffic, h.state, h.since,
-      back.number as back_to, exists (select from deployment d where d.project_id = p.id and d.number > back.number and d.number <= a.number
-        and d.trigger in ${builds} and d.image->>'release_command' is not null) as released_since
-    from project p join organization o on o.id = p.org_id
-    left join deployment a on a.project_id = p.id and a.status = 'active'
-    left join lateral (select sum(t.replicas) as wanted, sum(t.replicas) filter (where t.process = 'web') as web
-      from deployment_process t where t.deployment_id = a.id) w on true
-    left join lateral (select count(*) filter (where i.up)::integer as ready, count(*) filter (where i.up and i.process = 'web')::integer as web,
+/** The columns of `HealthFacts` about projects `p`, their active deployments `a`, and what `healthJoins` adds to both. */
+export const healthColumns = `p.id, p.org_id, o.slug as org_slug, p.slug, p.deleted_at is not null as deleted, p.preview_of is not null as is_preview, p.maintenance_since, p.sleep, p.sleep_at, a.number as active,
+    coalesce(w.wanted, 0)::integer as wanted, coalesce(w.web_wanted, 0)::integer as web_wanted, coalesce(w.ready, 0)::integer as ready,
+    coalesce(w.web_ready, 0)::integer as web_ready, coalesce(w.restarts, 0) as restarts,
+    case when b.id is not null then to_jsonb(b) end as build, case when l.id is not null then to_jsonb(l) end as deployment,
+    g.groups as crash_groups, c.crashes_15, c.crashes_5, db.status as database, n.summary as database_alert, h.traffic, h.state, h.since,
+    back.number as back_to, exists (select from deployment d where d.project_id = p.id and d.number > back.number and d.number <= a.number
+      and d.trigger in ('push', 'upload', 'follow', 'redeploy') and d.image->>'release_command' is not null) as released_since`;
+
+export const healthJoins = `join organization o on o.id = p.org_id
+  left join deployment a on a.project_id = p.id and a.status = 'active'
+  left join lateral (select sum(t.replicas) as wanted, sum(t.replicas) filter (where t.process = 'web') as web_wanted, sum(r.up) as ready,
+    sum(r.up) filter (where t.process = 'web') as web_ready, max(r.restarts) as restarts
+    from deployment_process t cross join lateral (select count(*) filter (where i.state = 'running' and i.ready_attempt = i.attempt and i.ordinal < t.replicas) as up,
       max(i.restarts) filter (where i.exited_at > now() - interval '150 seconds') as restarts
-      from (select r.process, r.restarts, r.exited_at, r.state = 'running' and r.ready_attempt = r.attempt and r.ordinal < t.replicas as up from replica r
-        join deployment_process t on t.deployment_id = r.deployment_id and t.process = r.process where r.deployment_id = a.id) i) r on true
-    left join lateral (select id, number, status, created_at, failure->>'code' as code
-      from build where project_id = p.id and org_id = p.org_id and not rehearse_only order by number desc limit 1) b on true
-    left join lateral (select id, number, status, created_at, failure->>'code' as code
-      from deployment where project_id = p.id and org_id = p.org_id and not rehearse_only order by number desc limit 1) l on true
-    left join lateral (select jsonb_agg(jsonb_build_object('deployment', d.number, 'activated_at', d.activated_at, 'crashes', (c.detail->>'crashes')::integer,
-        'since', c.detail->>'since', 'at', c.created_at, 'exit_code', (c.detail->>'exit_code')::integer,
-        'out_of_memory', c.action = 'replica.out_of_memory') order by d.number desc) as groups
-      from activity c join deployment d on d.project_id = p.id and d.number = (c.detail->>'deployment')::integer
-      where c.project_id = p.id and not c.grouped and ${isCrash} and c.created_at > now() - interval '1 day') g on true
-    left join lateral (select count(*)::integer as crashes_15, count(*) filter (where c.created_at > now() - interval '5 minutes')::integer as crashes_5
-      from activity c where g.groups is not null and c.project_id = p.id and c.created_at > now() - interval '15 minutes' and ${isCrash}
-        and (c.detail->>'deployment')::integer = a.number) c on true
-    left join project_database db on db.project_id = p.id
-    left join lateral (select summary from alert n where n.name = 'databases' and n.subject = o.slug || '/' || p.slug and n.resolved_at is null
-      limit 1) n on true
-    left join project_health h on h.project_id = p.id
-    left join lateral (select g.number from deployment g where g.project_id = p.id and g.status = 'retired' and g.activated_at is not null
-      and g.image_pruned_at is null and g.number < coalesce((select s.number from deployment s where s.id = a.restored_from), a.number)
-      order by g.number desc limit 1) back on true
-    where p.purged_at is null ${org_id === undefined ? sql`` : sql`and p.org_id = ${org_id}`}
-      ${project_id === undefined ? sql`` : sql`and p.id = ${project_id}`}`.execute(db);
-  return rows;
+      from replica i where i.deployment_id = a.id and i.process = t.process) r
+    where t.deployment_id = a.id) w on true
+  left join lateral (select id, number, status, created_at, failure->>'code' as code
+    from build where project_id = p.id and org_id = p.org_id and not rehearse_only order by number desc limit 1) b on true
+  left join lateral (select id, number, status, created_at, failure->>'code' as code
+    from deployment where project_id = p.id and org_id = p.org_id and not rehearse_only order by number desc limit 1) l on true
+  left join lateral (select jsonb_agg(jsonb_build_object('deployment', d.number, 'activated_at', d.activated_at, 'crashes', (c.detail->>'crashes')::integer,
+      'since', c.detail->>'since', 'at', c.created_at, 'exit_code', (c.detail->>'exit_code')::integer,
+      'out_of_memory', c.action = 'replica.out_of_memory') order by d.number desc) as groups
+    from activity c join deployment d on d.project_id = p.id and d.number = (c.detail->>'deployment')::integer
+    where c.project_id = p.id and not c.grouped and ${isCrash} and c.created_at > now() - interval '1 day') g on true
+  left join lateral (select count(*)::integer as crashes_15, count(*) filter (where c.created_at > now() - interval '5 minutes')::integer as crashes_5
+    from activity c where g.groups is not null and c.project_id = p.id and c.created_at > now() - interval '15 minutes' and ${isCrash}
+      and (c.detail->>'deployment')::integer = a.number) c on true
+  left join project_database db on db.project_id = p.id
+  left join lateral (select summary from alert n where n.name = 'databases' and n.subject = o.slug || '/' || p.slug and n.resolved_at is null
+    limit 1) n on true
+  left join project_health h on h.project_id = p.id
+  left join lateral (select g.number from deployment g where g.project_id = p.id and g.status = 'retired' and g.activated_at is not null
+    and g.image_pruned_at is null and g.number < coalesce((select s.number from deployment s where s.id = a.restored_from), a.number)
+    order by g.number desc limit 1) back on true`;
+
+/** Returns the facts about the projects of an organization or, for null, of all. */
+export async function selectHealthFacts(db: Db, orgId: string | null): Promise<readonly HealthFacts[]> {
+  const of = orgId === null ? "" : "and p.org_id = $1";
+  const text = `select ${healthColumns} from project p ${healthJoins} where p.purged_at is null ${of}`;
+  return (await db.executeQuery<HealthFacts>(CompiledQuery.raw(text, orgId === null ? [] : [orgId]))).rows;
 }
 
 /** Stores the states that changed; the stored ones keep their beginning. */

@@ -13,7 +13,7 @@ export const overview: Handlers<"overview"> = {
     const [all, organization, health] = await Promise.all([
       selectOverview(ctx.tx, caller, { hourFrom, limits: platform.settings.disk }),
       selectOrganization(ctx.tx, caller),
-      readHealth(ctx.tx, { org_id: caller.org_id }, ctx.now),
+      readHealth(ctx.tx, caller.org_id, ctx.now),
     ]);
     // A project that was created between the two reads comes with the next one.
     const shown = <More extends object>(row: OverviewRow, more: More) => {

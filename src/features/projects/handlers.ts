@@ -5,7 +5,6 @@ import { newId } from "../../kit/ids.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import { awaitOutcome } from "../await-outcome.ts";
 import type { Context, Handlers, RefusalText } from "../context.ts";
-import { readHealth } from "../health/health.ts";
 import { removePreview } from "../previews/previews.ts";
 import { purgeState, requestPurge, runningPurge } from "../purges/purges.ts";
 import { awaitEdges, edgesConfirm } from "../routes/routes.ts";
@@ -28,10 +27,8 @@ export const projects: Handlers<"projects"> = {
   },
 
   async list(ctx, { query }) {
-    const { org_id, org_slug } = ctx.caller;
     const rows = await queries.listProjects(ctx.tx, ctx.caller, query);
-    const health = await readHealth(ctx.tx, { org_id }, ctx.now);
-    return { projects: rows.map((row) => presentProject(ctx.platform, org_slug, row, health.get(row.id) ?? null)) };
+    return { projects: rows.map((row) => presentProject(ctx.platform, row, ctx.now)) };
   },
 
   async get(ctx, { params }) {
@@ -137,9 +134,7 @@ type ChangeContext = AnyContext & Pick<Context<"projects.undelete">, "tx" | "not
 async function show(ctx: AnyContext, slug: string) {
   const row = await queries.showProject(ctx.tx, ctx.caller.org_id, slug);
   if (row === undefined) return ctx.fail("not_found");
-  const { org_id, org_slug } = ctx.caller;
-  const health = await readHealth(ctx.tx, { org_id, project_id: row.id }, ctx.platform.clock.now());
-  return presentProject(ctx.platform, org_slug, row, health.get(row.id) ?? null);
+  return presentProject(ctx.platform, row, ctx.platform.clock.now());
 }
 
 async function lock(ctx: ChangeContext, slug: string): Promise<queries.ProjectRow> {

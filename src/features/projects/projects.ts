@@ -1,8 +1,8 @@
-import type { Health } from "../../contract/health.ts";
 import { aheadText } from "../../contract/ahead.ts";
 import type { Result } from "../../contract/routes.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import { Refused, type Caller, type HandlerPlatform } from "../context.ts";
+import { healthOf } from "../health/health.ts";
 import { selectProject, type ProjectRow, type ShownProject } from "./queries.ts";
 
 export {
@@ -36,12 +36,10 @@ export async function livingProject(db: Db | Tx, orgId: string, slug: string): P
 }
 
 export function presentProject(
-  platform: Pick<HandlerPlatform, "addresses">,
-  orgSlug: string,
+  { addresses }: Pick<HandlerPlatform, "addresses">,
   row: ShownProject,
-  health: Health | null,
+  now: Date,
 ): Result<"projects.get"> {
-  const { addresses } = platform;
   return {
     ...row,
     state: row.deleted_at === null ? "active" : "deleted",
@@ -50,7 +48,7 @@ export function presentProject(
       ...{ slug, until },
       url: addresses.appUrl(hostname),
     })),
-    git: { ssh: addresses.gitSsh(orgSlug, row.slug), https: addresses.gitHttp(orgSlug, row.slug) },
+    git: { ssh: addresses.gitSsh(row.org_slug, row.slug), https: addresses.gitHttp(row.org_slug, row.slug) },
     maintenance:
       row.maintenance_since === null ? null : { since: row.maintenance_since, message: row.maintenance_message },
     preview:
@@ -58,7 +56,7 @@ export function presentProject(
         ? null
         : { of: row.parent_slug, branch: row.git_branch, expires_at: shownEnd(row.preview_expires_at) },
     active_deployment: presentActive(row),
-    health,
+    health: healthOf(row, now),
     ahead: presentAhead(row),
   };
 }

@@ -6,6 +6,7 @@ import type { Columns, Db, Tx } from "../../store/database.ts";
 import { provenNow } from "../../store/proven-time.ts";
 import type { Reach } from "../../store/within.ts";
 import type { Tables } from "../../store/tables.ts";
+import { healthColumns, healthJoins, type HealthFacts } from "../health/health.ts";
 
 const columns = [
   "project.id",
@@ -50,7 +51,7 @@ export interface EarlierName {
   readonly until: string;
 }
 
-export interface ShownProject extends Omit<ProjectRow, "org_id" | "number" | "purged_at"> {
+export interface ShownProject extends Omit<ProjectRow, "number" | "purged_at">, Omit<HealthFacts, keyof ProjectRow> {
   readonly active_id: string | null;
   readonly active_number: number | null;
   readonly active_status: DeploymentStatus | null;
@@ -66,17 +67,16 @@ export interface ShownProject extends Omit<ProjectRow, "org_id" | "number" | "pu
 
 // Plain SQL, because these are the most frequent queries: measured, building the text for each call costs a sixth of a request.
 const shown = `
-  select p.id, p.slug, p.name, p.hostname, p.port, p.health_path, p.start_seconds, p.sleep_after_minutes, p.root, p.watch, p.replicas, p.storage, p.maintenance_since, p.maintenance_message, p.deploy_branch, p.previews, p.preview_variables, p.preview_data, p.agents, p.preview_of, p.git_branch, p.preview_expires_at, p.created_at, p.updated_at, p.deleted_at,
-    d.id as active_id, d.number as active_number, d.status as active_status, d.commit as active_commit, d.activated_at as active_activated_at,
-    case when d.trigger not in ('push', 'upload', 'follow') then (select x.commit from deployment x join build b on b.id = x.build_id
+  select ${healthColumns}, p.name, p.hostname, p.port, p.health_path, p.start_seconds, p.sleep_after_minutes, p.root, p.watch, p.replicas, p.storage, p.maintenance_message, p.deploy_branch, p.previews, p.preview_variables, p.preview_data, p.agents, p.preview_of, p.git_branch, p.preview_expires_at, p.created_at, p.updated_at, p.deleted_at,
+    a.id as active_id, a.number as active_number, a.status as active_status, a.commit as active_commit, a.activated_at as active_activated_at,
+    case when a.trigger not in ('push', 'upload', 'follow') then (select x.commit from deployment x join build b on b.id = x.build_id
       where x.project_id = p.id and x.trigger in ('push', 'upload', 'follow') and x.activated_at is not null and b.branch = coalesce(p.deploy_branch, 'main')
       order by x.number desc limit 1) end as newest_commit,
     (select coalesce(jsonb_agg(jsonb_build_object('slug', e.slug, 'hostname', e.hostname, 'until',
       to_char(date_trunc('milliseconds', e.expires_at at time zone 'UTC'), 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) order by e.expires_at desc), '[]')
       from earlier_name e where e.project_id = p.id) as earlier_names,
     f.id is not null as follows, (select o.slug from project o where o.id = p.preview_of) as parent_slug
-  from project p left join deployment d on d.project_id = p.id and d.status = 'active'
-    left join project_follow f on f.project_id = p.id`;
+  from project p ${healthJoins} left join project_follow f on f.project_id = p.id`;
 const aloneBySlug = `select ${columns.join(", ")} from project where org_id = $1 and slug = $2 and purged_at is null`;
 const shownBySlug = `${shown} where p.org_id = $1 and p.slug = $2 and p.purged_at is null`;
 const shownOfOrganization = `${shown} where p.org_id = $1 and p.purged_at is null and ($2 or p.deleted_at is null)
