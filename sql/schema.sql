@@ -389,6 +389,12 @@ CREATE TABLE public.archive_drill (
     CONSTRAINT archive_drill_status_check CHECK ((status = ANY (ARRAY['running'::text, 'passed'::text, 'mismatch'::text, 'failed'::text])))
 );
 
+CREATE TABLE public.archive_mark (
+    chain_id text NOT NULL,
+    "position" bigint NOT NULL,
+    at timestamp with time zone NOT NULL
+);
+
 CREATE TABLE public.backup (
     id text NOT NULL,
     org_id text NOT NULL,
@@ -1460,6 +1466,9 @@ ALTER TABLE ONLY public.archive_copy
 ALTER TABLE ONLY public.archive_drill
     ADD CONSTRAINT archive_drill_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.archive_mark
+    ADD CONSTRAINT archive_mark_pkey PRIMARY KEY (chain_id, "position");
+
 ALTER TABLE ONLY public.backup_operation
     ADD CONSTRAINT backup_operation_pkey PRIMARY KEY (id);
 
@@ -2092,6 +2101,9 @@ ALTER TABLE ONLY public.archive_drill
 
 ALTER TABLE ONLY public.archive_drill
     ADD CONSTRAINT archive_drill_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
+
+ALTER TABLE ONLY public.archive_mark
+    ADD CONSTRAINT archive_mark_chain_id_fkey FOREIGN KEY (chain_id) REFERENCES public.archive_chain(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.backup_operation
     ADD CONSTRAINT backup_operation_backup_id_fkey FOREIGN KEY (backup_id) REFERENCES public.backup(id) ON DELETE CASCADE;

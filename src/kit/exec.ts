@@ -25,6 +25,8 @@ export interface ExecOptions {
   readonly pipes?: number;
   /** Connects the child's stdout directly to this stream, the stdin of another child. Only for `start`. */
   readonly into?: Writable;
+  /** The child reads its stdin from this descriptor. Only for `start`, whose child then has no `stdin`. */
+  readonly from?: number;
   /** Makes descriptor 3 a control pipe; `fds` follow it. */
   readonly controlled?: boolean;
   /** The child leads its own process group, and a time-out or abort kills the whole group. */
@@ -101,7 +103,8 @@ export async function runOk(command: Command, options: RunOptions = {}): Promise
 export function start(command: Command, options: ExecOptions = {}): ChildProcess & PipedStreams {
   const pipes = Array<"pipe">(options.pipes ?? 0).fill("pipe");
   const control: "pipe"[] = options.controlled ? ["pipe"] : [];
-  const stdio: StdioOptions = ["pipe", options.into ?? "pipe", "pipe", ...control, ...(options.fds ?? []), ...pipes];
+  const [stdin, stdout] = [options.from ?? "pipe", options.into ?? "pipe"] as const;
+  const stdio: StdioOptions = [stdin, stdout, "pipe", ...control, ...(options.fds ?? []), ...pipes];
   const { file, args } = options.isBackground ? inBackground(command) : command;
   return spawn(file, [...args], { ...placement(options), stdio }) as ChildProcess & PipedStreams;
 }

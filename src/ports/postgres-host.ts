@@ -210,8 +210,8 @@ export interface DatabaseHistory {
   /** Removes what `clone` created. Idempotent. */
   discardClone(id: string): Promise<void>;
   /**
-   * Copies the running instance, or one of its past, into the folder of another instance, which nobody can log in to until `ensure` starts
-   * it. Replaces what an interrupted attempt left. Rejects as `clone` does, with `MaskFailed`, or with the error of `announce`.
+   * Copies the running instance, or one of its past, into another instance, which nobody can log in to until it is masked and on disk.
+   * Replaces what an interrupted attempt left. Rejects as `clone` does, with `MaskFailed`, or with the error of `announce`.
    */
   branch(spec: DatabaseSpec, target: DatabaseSpec, options: BranchOptions): Promise<void>;
 }
@@ -224,7 +224,7 @@ export interface BranchOptions {
   readonly from: RecoverySource | null;
   /** Called before anything is copied. */
   readonly announce: (method: CopyMethod) => Promise<void>;
-  /** SQL that runs in the copy as the project's role before `ensure` can start it. */
+  /** SQL that runs in the copy as the project's role before anybody can log in. */
   readonly mask: { readonly sql: string; readonly timeoutMs: number } | null;
   readonly signal: AbortSignal;
 }
@@ -308,7 +308,10 @@ export interface CopySummary extends LogShape {
 }
 
 export interface RecoverySource {
+  /** The copy, which fails at its end if it differs from what was stored. */
   readonly archive: Readable;
+  /** Where the same bytes are in a file of this machine, if they are: programs read them there. */
+  readonly path?: string | undefined;
   readonly backup_label: string;
   readonly segment_bytes: number;
   /** All segments from the copy's start on, by their names; the last may be incomplete. */

@@ -9,6 +9,8 @@ export interface Storage {
   put(key: string, content: Readable, signal?: AbortSignal): Promise<{ readonly size_bytes: number }>;
   /** Opens the file as a stream, which may fail with `ArchiveDamaged`. Rejects with `StorageMissing` when there is none. */
   open(key: string, signal?: AbortSignal): Promise<Readable>;
+  /** Returns where the file is on this machine; a storage without this method keeps its files elsewhere, or not as they were given. */
+  path?(key: string): string;
   /** Deletes the file for good, along with remains of an interrupted `put` under this key. Idempotent. */
   delete(key: string): Promise<void>;
   /** Removes remains of interrupted `put` calls, except under busy keys, and resolves with their number. */

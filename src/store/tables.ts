@@ -147,6 +147,11 @@ export interface Tables {
     evidence: Json<unknown> | null;
     sha256: string | null;
   };
+  archive_mark: {
+    chain_id: string;
+    position: number;
+    at: Timestamp;
+  };
   backup: {
     id: string;
     org_id: string;

@@ -1,21 +1,17 @@
 // Drawn with other data files: only this file tests these rules, but it takes too long for every run. .ci/run draws more files.
 import assert from "node:assert/strict";
-import { once } from "node:events";
 import { readdirSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { missingPart } from "../../src/adapters/postgres-host-local/test-fixture.ts";
 import { databaseOf, specOf } from "../../src/features/database/database.ts";
 import { branchesTask } from "../../src/reconcile/branches/branches-task.ts";
 import { createDriver } from "../../src/reconcile/driver.ts";
 import { startBackupPlatform, type BackupPlatform, type TestProject } from "../support/backups.ts";
+import type { Step } from "../support/control-plane-steps.ts";
 import { drawCases } from "../support/draw-cases.ts";
 import { eventually } from "../support/eventually.ts";
-import { startNode } from "../support/node-process.ts";
+import { killControlPlane } from "../support/kill-control-plane.ts";
 import { warningsLog } from "../support/warnings-log.ts";
-
-const script = fileURLToPath(new URL("../support/backup-control-plane.ts", import.meta.url));
 
 describe("a control plane that is killed while it makes a branch", { skip: missingPart }, () => {
   let running: BackupPlatform;
@@ -31,7 +27,7 @@ describe("a control plane that is killed while it makes a branch", { skip: missi
   const of = (rest = "") => `/v1/projects/${project.slug}/database/branches${rest}`;
   const instances = () => readdirSync(running.hostOptions.dir).filter((name) => name.startsWith("dbb_"));
 
-  for (const step of drawCases(["announcing", "copying", "branched", "started"], 2))
+  for (const step of drawCases(["announcing", "copying", "branched", "started"] as const, 2))
     for (const what of ["finished", "removed"] as const)
       it(`at the step "${step}" leaves what the next one has ${what}`, async () => {
         const asked = running.call("POST", of(), { name: "tried" });
@@ -71,25 +67,8 @@ describe("a control plane that is killed while it makes a branch", { skip: missi
     }
   }
 
-  async function killAt(step: string): Promise<void> {
+  async function killAt(step: Step): Promise<void> {
     await eventually(async () => (await running.call("GET", of("/tried"))).status === 200, "the branch is requested");
-    const child = startNode([script]);
-    child.stderr.pipe(process.stderr);
-    const { password } = specOf(running.platform.vault, await project.row());
-    const { backupsDir, hostOptions: host } = running;
-    child.stdin.end(JSON.stringify({ connection: running.api.database.connection, host, password, backupsDir, step }));
-    const closed = once(child, "close");
-    let printed = "";
-    child.stdout.on("data", (chunk: Buffer) => (printed += chunk.toString()));
-    try {
-      await eventually(() => {
-        assert.equal(child.exitCode, null, "the control plane exited before the step");
-        return printed.includes("reached");
-      }, `the control plane is at ${step}`);
-      if (step === "copying") await sleep(Math.random() * 200);
-    } finally {
-      child.kill("SIGKILL");
-      await closed;
-    }
+    await killControlPlane(running, project, { step, withinMs: step === "copying" ? 200 : 0 });
   }
 });

@@ -1,22 +1,18 @@
 // Drawn with other data files: only this file tests these rules, but it takes too long for every run. .ci/run draws more files.
 import assert from "node:assert/strict";
-import type { ChildProcess } from "node:child_process";
-import { once } from "node:events";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { after, afterEach, before, describe, it } from "node:test";
-import { fileURLToPath } from "node:url";
 import { missingPart } from "../../src/adapters/postgres-host-local/test-fixture.ts";
-import { specOf } from "../../src/features/database/database.ts";
 import { backupsTask } from "../../src/reconcile/backups/backups-task.ts";
 import { createDriver } from "../../src/reconcile/driver.ts";
 import { startBackupPlatform, type BackupPlatform, type TestProject } from "../support/backups.ts";
+import type { Step } from "../support/control-plane-steps.ts";
 import { drawCases } from "../support/draw-cases.ts";
 import { eventually } from "../support/eventually.ts";
-import { startNode } from "../support/node-process.ts";
+import { killControlPlane } from "../support/kill-control-plane.ts";
 import { warningsLog } from "../support/warnings-log.ts";
 
-const script = fileURLToPath(new URL("../support/backup-control-plane.ts", import.meta.url));
 type Kind = "backup" | "restore" | "verify";
 
 describe("a control plane that is killed", { skip: missingPart }, () => {
@@ -30,7 +26,7 @@ describe("a control plane that is killed", { skip: missingPart }, () => {
   });
   after(() => running?.close());
 
-  const cases: readonly (readonly [step: string, kind: Kind])[] = [
+  const cases: readonly (readonly [step: Step, kind: Kind])[] = [
     ["dumping", "backup"],
     ["writing", "backup"],
     ["stored", "backup"],
@@ -113,30 +109,9 @@ describe("a control plane that is killed", { skip: missingPart }, () => {
     }
   }
 
-  async function killAt(step: string): Promise<void> {
+  async function killAt(step: Step): Promise<void> {
     await requested();
-    const child = await controlPlane(step);
-    const closed = once(child as ChildProcess, "close");
-    let printed = "";
-    child.stdout.on("data", (chunk: Buffer) => (printed += chunk.toString()));
-    try {
-      await eventually(() => {
-        assert.equal(child.exitCode, null, "the control plane exited before the step");
-        return printed.includes("reached");
-      }, `the control plane is ${step}`);
-    } finally {
-      child.kill("SIGKILL");
-      await closed;
-    }
-  }
-
-  async function controlPlane(step: string) {
-    const child = startNode([script]);
-    child.stderr.pipe(process.stderr);
-    const { password } = specOf(running.platform.vault, await project.row());
-    const { backupsDir, hostOptions: host } = running;
-    child.stdin.end(JSON.stringify({ connection: running.api.database.connection, host, password, backupsDir, step }));
-    return child;
+    await killControlPlane(running, project, { step });
   }
 
   async function stored() {

@@ -1,4 +1,4 @@
-// A control plane that processes backups and branches until it reaches a step, prints `reached`, and then blocks until the test kills it.
+// A control plane that processes backups and branches, or stores archives, until it reaches a step, prints `reached`, and then blocks until the test kills it.
 import { Readable } from "node:stream";
 import { json } from "node:stream/consumers";
 import {
@@ -7,11 +7,13 @@ import {
 } from "../../src/adapters/postgres-host-local/local-postgres-host.ts";
 import { createDiskStorage } from "../../src/adapters/storage-disk/disk-storage.ts";
 import { formatIdentity, ownIdentity } from "../../src/kit/processes.ts";
+import { archivesTask } from "../../src/reconcile/archives/archives-task.ts";
 import { backupsTask } from "../../src/reconcile/backups/backups-task.ts";
 import { branchesTask } from "../../src/reconcile/branches/branches-task.ts";
 import type { CopyMethod, DatabaseHistory } from "../../src/ports/postgres-host.ts";
 import { createDriver } from "../../src/reconcile/driver.ts";
 import { openDatabase } from "../../src/store/database.ts";
+import { archiveSteps, type Step } from "./control-plane-steps.ts";
 import { warningsLog } from "./warnings-log.ts";
 import { platformDouble } from "./platform-double.ts";
 import { storagesDouble, wakeupsDouble } from "./port-doubles.ts";
@@ -24,22 +26,6 @@ export interface ControlPlaneInput {
   readonly backupsDir: string;
   readonly step: Step;
 }
-
-export const steps = [
-  "writing",
-  "stored",
-  "dumping",
-  "creating",
-  "restoring",
-  "restored",
-  "counting",
-  "dropping",
-  "announcing",
-  "copying",
-  "branched",
-  "started",
-] as const;
-export type Step = (typeof steps)[number];
 
 const input = (await json(process.stdin)) as ControlPlaneInput;
 
@@ -56,7 +42,7 @@ function host() {
     ...real,
     history: (id: string) => {
       const history = real.history(id);
-      return history && { ...history, branch: branchOf(history) };
+      return history && { ...history, branch: branchOf(history), recover: recoverOf(history), ...archiveOf(history) };
     },
     ensure: async (...args: Parameters<typeof real.ensure>) => {
       const endpoint = await real.ensure(...args);
@@ -104,16 +90,52 @@ function branchOf({ branch }: DatabaseHistory): DatabaseHistory["branch"] {
   };
 }
 
+function recoverOf({ recover }: DatabaseHistory): DatabaseHistory["recover"] {
+  return async (...args) => {
+    // Killed at a random moment of it.
+    if (input.step === "recovering") process.stdout.write("reached\n");
+    const recovered = await recover(...args);
+    await reached(input.step === "recovering" ? "recovering" : "recovered");
+    return recovered;
+  };
+}
+
+function archiveOf(history: DatabaseHistory): Pick<DatabaseHistory, "readSegment" | "release" | "copy"> {
+  return {
+    async readSegment(...args) {
+      await reached("reading log");
+      return history.readSegment(...args);
+    },
+    async release(...args) {
+      await reached("releasing");
+      await history.release(...args);
+      await reached("released");
+    },
+    copy: (spec, options) =>
+      history.copy(spec, {
+        ...options,
+        consume: (archive) => options.consume(stalling("copying folder", archive)),
+      }),
+  };
+}
+
 function storage() {
   const real = createDiskStorage({ dir: input.backupsDir });
   return {
     ...real,
     put: async (key: string, content: Parameters<typeof real.put>[1], signal?: AbortSignal) => {
-      const result = await real.put(key, stalling("writing", content), signal);
-      await reached("stored");
+      const [writing, stored] = stepsOf(key);
+      const result = await real.put(key, writing === null ? content : stalling(writing, content), signal);
+      await reached(stored);
       return result;
     },
   };
+}
+
+function stepsOf(key: string): readonly [Step | null, Step] {
+  if (!key.startsWith("archive/")) return ["writing", "stored"];
+  if (key.endsWith("/newest.json")) return [null, "noted copy"];
+  return key.endsWith(".tar.zst") ? [null, "stored copy"] : ["writing log", "stored log"];
 }
 
 /** Passes the first chunk and then stalls at the step. */
@@ -137,8 +159,9 @@ const platform = platformDouble({
   owner: formatIdentity(ownIdentity()),
   ports: { postgresHost: host(), storages: storagesDouble({ disk: storage() }) },
 });
+const isArchiving = (archiveSteps as readonly Step[]).includes(input.step);
 await createDriver({
-  tasks: [backupsTask(platform, () => {}), branchesTask(platform, () => {})],
+  tasks: isArchiving ? [archivesTask(platform)] : [backupsTask(platform, () => {}), branchesTask(platform, () => {})],
   wakeups,
   log: warningsLog,
 }).start();

@@ -42,8 +42,14 @@ export async function measureArchives(): Promise<readonly BenchRow[]> {
   const dir = await mkdtemp(join(tmpdir(), "berth-bench-"));
   const bare = await startBare(dir);
   try {
-    await running.startTask(() => archivesTask(running.platform));
-    await running.startTask((wake) => branchesTask(running.platform, wake));
+    const { platform } = running;
+    const settings = {
+      ...platform.settings,
+      backups: { ...platform.settings.backups, archiveEveryMs: 5000 },
+      branches: { ...platform.settings.branches, copyBytes: Infinity },
+    };
+    await running.startTask(() => archivesTask({ ...platform, settings }));
+    await running.startTask((wake) => branchesTask({ ...platform, settings }, wake));
     const [archived, plain] = [await running.project(), await running.project()];
     await setArchive(running, plain, false);
     const writes = await measureWrites(running, { archived, plain });
@@ -135,14 +141,13 @@ async function measureRestores(
   const theirMoment = await bare.sql("select now()");
   await bare.sql("insert into events values (0, now(), '')");
   await bare.sql("select pg_switch_wal()");
-  const beside: number[] = [];
   const branched = await inTurns(rounds, {
     theirs: () => bare.restore(theirMoment),
-    async ours(round) {
-      beside.push(await timed(() => call(running, "POST", of("/restore"), { at: moment })));
-      return timed(() => branchAt(running, of("/database/branches"), { name: `b${round}`, at: moment }));
-    },
+    ours: (round) => timed(() => branchAt(running, of("/database/branches"), { name: `b${round}`, at: moment })),
   });
+  const beside: number[] = [];
+  for (let round = 0; round < rounds; round += 1)
+    beside.push(await timed(() => call(running, "POST", of("/restore"), { at: moment })));
   const [against, times] = ["pgbackrest restore, answering", medians(branched)];
   return [
     timeRow("a branch at a moment, answering", against, { ...times, goal: 0.5 }),

@@ -1,8 +1,8 @@
-import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import pg, { escapeIdentifier, type Client } from "pg";
 import { runFolder } from "../../kit/run-folder.ts";
 import { syncFileSystem } from "../../kit/sync-disk.ts";
+import { until } from "../../kit/until.ts";
 import { DatabaseWorkFailed, MaskFailed, type BranchOptions, type DatabaseSpec } from "../../ports/postgres-host.ts";
 import { chooseConfinement, type Confinement } from "../../postgres/confinement.ts";
 import { withConnection, type ServerConnection } from "../../postgres/connection.ts";
@@ -10,7 +10,7 @@ import { scramVerifier } from "../../postgres/scram.ts";
 import { fillFolder, type Source } from "./clone.ts";
 import { configure } from "./initialise.ts";
 import { ensureFolder, ensureSecret, instanceFiles } from "./instance-files.ts";
-import { fillFrom, logFolderOf, startCopy } from "./recover.ts";
+import { fillFrom, startCopy } from "./recover.ts";
 import type { HistoryPlace, LocalServerOptions } from "./server.ts";
 
 interface Branching {
@@ -20,8 +20,9 @@ interface Branching {
 }
 
 /**
- * Makes the folder of an instance from another one. Its server recovers on a private socket, where roles and data are changed; then it is
- * stopped. What a killed attempt leaves goes with the instance: its port is in the folder before a server is.
+ * Makes an instance from another one, and leaves its server running. While it recovers, and while roles and data are changed, only the
+ * platform reaches it: over its socket, whose folder is closed. What a killed attempt leaves goes with the instance: its port is in the
+ * folder before it has a server.
  */
 export async function makeBranch(place: HistoryPlace, { source, target, options }: Branching): Promise<void> {
   const { signal } = options;
@@ -29,31 +30,52 @@ export async function makeBranch(place: HistoryPlace, { source, target, options 
   await place.destroy(target.id);
   const dir = join(place.dir, target.id);
   ensureFolder(dir, 0o700);
-  await place.assignPort(target);
+  const port = await place.assignPort(target);
   const confinement = await chooseConfinement({ binDir: place.binDir, bwrap: place.bwrap, uid });
   const socketDir = join(runFolder(place.dir, place.runBase), target.id);
-  configure(confinement, dir, { port: null, socketDir, socketMode: "private", overrides: {}, isRecovered: true });
+  const settings = { port, socketDir, socketMode: "shared" as const, overrides: {} };
+  configure(confinement, dir, { ...settings, isRecovered: true });
   await fillFolderOf(confinement, source, dir, options);
-  // One call for the file system, in the background, takes a fraction of one for each of a thousand files.
+  // Called in the background, it leaves little for the second call to wait for.
   const synced = syncFileSystem(dir, signal);
   synced.catch(() => {});
   const group = place.groups && { group: place.groups.of(target.id) };
   const { binDir, bwrap } = place;
-  const server: LocalServerOptions = { binDir, bwrap, dir, socketDir, port: null, uid, isRecovered: true, ...group };
-  const copy = await startCopy(server, confinement, { until: options.from?.until ?? null, signal });
+  const server: LocalServerOptions = { ...{ binDir, bwrap, dir, uid, isRecovered: true }, ...settings, ...group };
+  const copy = await startCopy(server, { until: options.from?.until ?? null, signal });
   try {
     const secret = ensureSecret(instanceFiles(dir).secret);
-    await withConnection(copy.superuserConnection("template1"), (client) => closeRoles(client, target, secret));
+    const connection = copy.superuserConnection("template1");
+    await withConnection(connection, (client) => closeRoles(client, target, secret));
     if (options.mask !== null) {
       const { role_name: user, password, database_name: database } = target;
-      await runMask({ ...copy.superuserConnection(), user, password, database }, options.mask, signal);
+      await runMask({ ...connection, user, password, database }, options.mask, signal);
     }
-  } finally {
+    configure(confinement, dir, { ...settings, isRecovered: false });
+    await applySettings(connection, signal);
+    await synced;
+    await syncFileSystem(dir, signal);
+    ensureFolder(socketDir, 0o711, uid);
+  } catch (error) {
     await copy.stop();
+    throw error;
   }
-  await rm(logFolderOf(dir), { recursive: true, force: true });
-  await synced;
-  await syncFileSystem(dir, signal);
+}
+
+/** Lets a server take the settings that have been written for it, all of which count from then on but those of a recovery. */
+async function applySettings(connection: ServerConnection, signal: AbortSignal): Promise<void> {
+  await withConnection(connection, (client) => client.query("SELECT pg_reload_conf()"));
+  const isSynced = () =>
+    withConnection(connection, async (client) => {
+      const { rows } = await client.query<{ fsync: string }>("SHOW fsync");
+      if (rows[0]?.fsync !== "on") return undefined;
+      // Where this session knows it, so does the process that writes.
+      await client.query("CHECKPOINT");
+      return true;
+    });
+  const isDone = await until(isSynced, { timeoutMs: 60_000, signal });
+  signal.throwIfAborted();
+  if (isDone === undefined) throw new Error("the branch's server did not take its settings");
 }
 
 async function fillFolderOf(

@@ -30,11 +30,10 @@ import { withConnection, type ServerConnection } from "../../postgres/connection
 import { projectWork } from "../../postgres/project-work.ts";
 import { scramVerifier } from "../../postgres/scram.ts";
 import { lightCommand } from "../../sandbox/light-sandbox.ts";
-import { placesOf } from "./confinement.ts";
 import { emptiedFolders, runningFiles } from "./left-out.ts";
 import { configure } from "./initialise.ts";
 import { ensureFolder, instanceFiles } from "./instance-files.ts";
-import { placeSegments, settingsOf, writeLabels } from "./recover.ts";
+import { giveLog, placeSegments, settingsOf, writeLabels } from "./recover.ts";
 import { createLocalServer, type HistoryPlace, type Instance, type LocalServer } from "./server.ts";
 import { PortTaken } from "./start-server.ts";
 import { watchLocks } from "./watch-locks.ts";
@@ -72,8 +71,7 @@ export async function cloneInstance(place: HistoryPlace, cloning: Cloning): Prom
     const copy = copyOf(place, instance, port);
     const { socketDir } = copy;
     configure(confinement, copy.dir, { port, socketDir, socketMode: "shared", overrides: {}, isRecovered: false });
-    const settings = settingsOf(placesOf(confinement, copy.dir, socketDir).config, null);
-    return { copy, server: createLocalServer({ ...copy, settings }) };
+    return { copy, server: createLocalServer({ ...copy, settings: settingsOf(null) }) };
   };
   placeAt(await place.freePort());
   const method = await fillFolder(confinement, cloning, folder);
@@ -192,7 +190,8 @@ export async function fillFolder(confinement: Confinement, copying: Copying, dir
     ? fill(confinement, copying, dir)
     : inTurn(() => fill(confinement, copying, dir)));
   writeLabels(confinement, data, summary.backup_label);
-  await placeSegments(dir, { ...summary, segments: segmentsOf(summary, copying), signal });
+  await placeSegments(confinement, dir, { ...summary, segments: segmentsOf(summary, copying), signal });
+  giveLog(dir);
   return method;
 }
 

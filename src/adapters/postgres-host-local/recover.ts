@@ -1,9 +1,9 @@
-import { existsSync, lchownSync, writeFileSync } from "node:fs";
+import { existsSync, lchownSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { open, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { PassThrough, type Writable } from "node:stream";
+import { pipeline, type Writable } from "node:stream";
 import { createZstdDecompress } from "node:zlib";
-import { runOk } from "../../kit/exec.ts";
+import { start, type Command } from "../../kit/exec.ts";
 import { runFolder } from "../../kit/run-folder.ts";
 import {
   type RecoveredInstance,
@@ -11,7 +11,7 @@ import {
   DatabaseWorkFailed,
   type DatabaseSpec,
 } from "../../ports/postgres-host.ts";
-import { zstd } from "../../postgres/client-program.ts";
+import { endOf, zstd } from "../../postgres/client-program.ts";
 import {
   chooseConfinement,
   programEnvironment,
@@ -23,7 +23,7 @@ import {
 import { withConnection } from "../../postgres/connection.ts";
 import { projectWork } from "../../postgres/project-work.ts";
 import { lightCommand } from "../../sandbox/light-sandbox.ts";
-import { placesOf } from "./confinement.ts";
+import type { SandboxBind } from "../../sandbox/spec.ts";
 import { configure } from "./initialise.ts";
 import { ensureFolder, instanceFiles } from "./instance-files.ts";
 import {
@@ -34,6 +34,7 @@ import {
   type LocalServerOptions,
 } from "./server.ts";
 import { socketOnlyPort } from "./settings.ts";
+import { PortTaken } from "./start-server.ts";
 
 const folderOf = ({ dir }: Instance) => join(dir, "recovered");
 
@@ -51,7 +52,7 @@ export async function recover(
   ensureFolder(dir, 0o700);
   configure(confinement, dir, { port: null, socketDir, socketMode: "private", overrides: {}, isRecovered: true });
   await fillFrom(confinement, dir, from);
-  const server = await startCopy(options, confinement, from);
+  const server = await startCopy(options, from);
   const copy = { ...instance, server, dir, port: socketOnlyPort, socketDir };
   const work = projectWork(() => place.projectServer(copy));
   const last_commit_at = await withConnection(server.superuserConnection("template1"), async (client) => {
@@ -68,12 +69,10 @@ export async function recover(
 /** Starts a server on a filled folder, which applies the log; resolves when it can write. */
 export async function startCopy(
   options: LocalServerOptions,
-  confinement: Confinement,
   { until, signal }: Pick<RecoverySource, "until" | "signal">,
 ): Promise<LocalServer> {
-  const { config } = placesOf(confinement, options.dir, options.socketDir);
   const run = async (to: Date | null) => {
-    const server = createLocalServer({ ...options, settings: settingsOf(config, to) });
+    const server = createLocalServer({ ...options, settings: settingsOf(to) });
     await server.ensure(signal);
     return server;
   };
@@ -84,6 +83,8 @@ export async function startCopy(
     });
   } catch (error) {
     signal.throwIfAborted();
+    const known = roomOr(error as Error);
+    if (known instanceof DatabaseWorkFailed || error instanceof PortTaken) throw known;
     throw new DatabaseWorkFailed("refused", `The copy cannot be recovered: ${(error as Error).message}`, error);
   }
 }
@@ -118,66 +119,92 @@ export function writeLabels(confinement: Confinement, data: string, backup_label
 
 /** Fills a folder with the stored copy and, at the same time, with the log to apply to it. */
 export async function fillFrom(confinement: Confinement, dir: string, from: RecoverySource): Promise<void> {
-  const works = [unpack(confinement, dir, from), placeSegments(dir, from)];
+  const works = [unpack(confinement, dir, from), placeSegments(confinement, dir, from)];
   const failed = (await Promise.allSettled(works)).find(({ status }) => status === "rejected");
-  if (failed !== undefined) throw (failed as PromiseRejectedResult).reason;
+  if (failed !== undefined) throw roomOr((failed as PromiseRejectedResult).reason as Error);
+  giveLog(dir);
 }
 
-// The copy's own contents are the tenant's: files of ours are in the folder before it, and tar runs as the server's user.
+/** Returns a failure that says so where the disk is full, and any other error as it is. */
+function roomOr(error: Error): Error {
+  const isFull = /ENOSPC|EDQUOT|No space left on device|Disk quota exceeded/.test(error.message);
+  return isFull ? new DatabaseWorkFailed("full", "The disk has no room for the copy.", error) : error;
+}
+
+// The copy's own contents are the tenant's: files of ours are in the folder before it, and programs read it as the server's user.
 async function unpack(confinement: Confinement, dir: string, from: RecoverySource): Promise<void> {
   const { data, config } = instanceFiles(dir);
+  const { archive, path, signal } = from;
   ensureFolder(data, 0o700, confinement.uid);
   writeLabels(confinement, data, from.backup_label);
-  const folder = confinement.bwrap === null ? data : "/berth/data";
+  const isConfined = confinement.bwrap !== null;
+  const folder = isConfined ? "/berth/data" : data;
+  const confined = (command: Command, binds: readonly SandboxBind[]) =>
+    isConfined ? lightCommand({ ...sandboxOf(confinement), binds: [...usersIn(config), ...binds] }, command) : command;
+  const options = { env: programEnvironment, ownGroup: true };
+  const reading = ["--extract", "--file=-", "--blocking-factor=128", `--directory=${folder}`, "--no-same-owner"];
   const hasProgram = existsSync(zstd);
-  const reading = ["--file=-", "--blocking-factor=128", ...(hasProgram ? [`--use-compress-program=${zstd}`] : [])];
-  const tar = { file: "/bin/tar", args: ["--extract", ...reading, `--directory=${folder}`, "--no-same-owner"] };
-  const binds = [...usersIn(config), writable(data, folder)];
-  const command = confinement.bwrap === null ? tar : lightCommand({ ...sandboxOf(confinement), binds }, tar);
-  const stdin = hasProgram ? new PassThrough() : createZstdDecompress({ chunkSize: 1024 ** 2 });
-  const [fed, extracted] = await Promise.allSettled([
-    feed(stdin, from),
-    runOk(command, { env: programEnvironment, stdin, signal: from.signal }),
-  ]);
-  from.signal.throwIfAborted();
+  const file = hasProgram && path !== undefined ? await open(path) : undefined;
+  const tar = start(confined({ file: "/bin/tar", args: reading }, [writable(data, folder)]), options);
+  const ended = [endOf(tar, signal)];
+  let into: Writable | null;
+  if (hasProgram) {
+    const unzip = confined({ file: zstd, args: ["--decompress", "--quiet", "--stdout"] }, []);
+    const child = start(unzip, { ...options, into: tar.stdin, ...(file ? { from: file.fd } : {}) });
+    ended.push(endOf(child, signal));
+    into = child.stdin;
+    // The other program has the only other end, so that tar's input ends with it.
+    tar.stdin.on("error", () => {}).destroy();
+  } else {
+    const unzip = createZstdDecompress({ chunkSize: 1024 ** 2 });
+    pipeline(unzip, tar.stdin, () => {});
+    into = unzip;
+  }
+  const [fed, ...ends] = await Promise.allSettled([feed(into, { archive, signal }), ...ended]);
+  await file?.close();
+  signal.throwIfAborted();
   if (fed.status === "rejected") throw fed.reason;
-  if (extracted.status === "rejected") throw extracted.reason;
+  for (const { value } of ends as PromiseFulfilledResult<Awaited<(typeof ended)[number]>>[])
+    if (value.exitCode !== 0) throw new Error(`the copy cannot be unpacked: ${value.stderr.slice(-500)}`);
 }
 
-/** Reads the archive to its end also if nothing takes it any more: a changed one says so there. */
-async function feed(into: Writable, { archive, signal }: RecoverySource): Promise<void> {
-  into.on("error", () => {});
+/** Reads the archive to its end also if nothing takes it (any more): a changed one says so there. */
+async function feed(
+  into: Writable | null,
+  { archive, signal }: Pick<RecoverySource, "archive" | "signal">,
+): Promise<void> {
+  into?.on("error", () => {});
   try {
     for await (const chunk of archive) {
       signal.throwIfAborted();
-      if (!into.writable) continue;
+      if (!into?.writable) continue;
       await new Promise<void>((resolve) => {
         const done = () => (into.off("close", done), resolve());
         into.once("close", done).write(chunk, done);
       });
     }
-    into.end();
+    into?.end();
   } catch (error) {
-    into.destroy();
+    into?.destroy();
     throw error;
   }
 }
 
-const logFolder = "log";
+const logFolderOf = (dir: string) => join(dir, "log");
 
-export const logFolderOf = (dir: string) => join(instanceFiles(dir).config, logFolder);
-
-/** Puts the segments where the server can read but not change them. */
+/** Puts the segments beside the data, which is the tenant's and still being filled. */
 export async function placeSegments(
+  { uid }: Confinement,
   dir: string,
   { segments, segment_bytes, signal }: Pick<RecoverySource, "segments" | "segment_bytes" | "signal">,
 ): Promise<void> {
   const folder = logFolderOf(dir);
-  ensureFolder(folder, 0o755);
+  ensureFolder(folder, 0o700, uid);
   for await (const { name, content } of segments) {
     signal.throwIfAborted();
-    const file = await open(join(folder, name), "wx", 0o644);
+    const file = await open(join(folder, name), "wx", 0o600);
     try {
+      if (uid !== null) await file.chown(uid, uid);
       await file.writeFile(content);
       // Recovery ends at the first record that is not whole.
       await file.truncate(segment_bytes);
@@ -187,13 +214,21 @@ export async function placeSegments(
   }
 }
 
+/** Moves the placed segments to where the server looks for them itself. Replaces the empty folder of the copy, or whatever it contains by that name. */
+export function giveLog(dir: string): void {
+  const target = join(instanceFiles(dir).data, "pg_wal");
+  rmSync(target, { recursive: true, force: true });
+  renameSync(logFolderOf(dir), target);
+}
+
 /** Settings of a server that recovers. What is kept of it is synced once it has stopped; the rest is thrown away after a crash. */
-export function settingsOf(config: string, until: Date | null): Record<string, string> {
+export function settingsOf(until: Date | null): Record<string, string> {
   const time = until?.toISOString().replace("T", " ").replace("Z", "+00");
   const target = time === undefined ? {} : { recovery_target_time: time, recovery_target_action: "promote" };
   return {
     ...target,
-    restore_command: `exec cp "${config}/${logFolder}/%f" "%p"`,
+    // All segments are in pg_wal, where it looks once this has failed: a program for each segment takes longer than to apply it.
+    restore_command: "false",
     recovery_target_timeline: "current",
     // It answers only once it is whole.
     hot_standby: "off",

@@ -35,7 +35,7 @@ export interface LocalServerOptions {
   readonly group?: ControlGroup;
   /** Settings in `postgresql.conf` that replace those of a project's small instance. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** Whether the folder copies another instance: its superuser logs in on a socket of its own, and a failed start is not repeated. */
+  /** Whether the folder copies another instance: only the platform reaches its socket, and no port of it, and a failed start is not repeated. */
   readonly isRecovered?: boolean;
   /** Whether its log is archived: the segment that is being written is stored again and again, whole, so a new instance has small ones. */
   readonly isArchived?: boolean;
@@ -119,7 +119,7 @@ async function ensureServer(options: LocalServerOptions, signal?: AbortSignal): 
     const confinement = await chooseConfinement({ binDir: options.binDir, bwrap: options.bwrap, uid: options.uid });
     ensureSecret(instanceFiles(dir).secret);
     const mark = ensureMark(dir);
-    ensureFolder(socketDir, socketMode === "shared" ? 0o711 : 0o700, options.uid);
+    ensureFolder(socketDir, socketMode === "shared" && !isRecovered ? 0o711 : 0o700, options.uid);
     if ((await observeServer(options)) === "running") return;
     configure(confinement, dir, { port, socketDir, socketMode, overrides: settings, isRecovered });
     await initialise(confinement, dir, { socketDir, isArchived: options.isArchived ?? false });

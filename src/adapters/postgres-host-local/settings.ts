@@ -72,7 +72,7 @@ export function pgHbaConf({ isRecovered }: Pick<ServerSettings, "isRecovered">):
     `local all ${superuser} ${isRecovered ? "trust" : "scram-sha-256"}`,
     `host all ${superuser} all reject`,
     "local all all scram-sha-256",
-    "host all all 127.0.0.1/32 scram-sha-256",
+    ...(isRecovered ? [] : ["host all all 127.0.0.1/32 scram-sha-256"]),
     "",
   ].join("\n");
 }

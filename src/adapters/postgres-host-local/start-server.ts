@@ -22,8 +22,9 @@ export interface StartPlan extends ServerAddress {
   readonly signal?: AbortSignal | undefined;
 }
 
-// The fifth line of `postmaster.pid`.
+// Lines of `postmaster.pid`, from 0 on.
 const socketFolderLine = 4;
+const statusLine = 7;
 // A server that does not respond for this long while it is not recovering hangs.
 const readyTimeoutMs = 300_000;
 
@@ -62,12 +63,12 @@ async function bringUp(plan: StartPlan): Promise<"ready" | "ended" | "mute" | "r
   let state = "down" as Awaited<ReturnType<typeof askServer>>;
   const answer = await until(
     async () => {
-      state = await askServer(plan);
+      state = isStarting(data) ? "starting" : await askServer(plan);
       if (state === "ready") return "ready" as const;
       if (!isAlive(process) && findProcesses(plan.mark, plan.uid).postmaster === undefined) return "ended" as const;
       return state === "down" && hasLostSocket(data, socketFile(plan)) ? ("mute" as const) : undefined;
     },
-    { timeoutMs: readyTimeoutMs, atMostMs: 50, ...(plan.signal ? { signal: plan.signal } : {}) },
+    { timeoutMs: readyTimeoutMs, atMostMs: 20, ...(plan.signal ? { signal: plan.signal } : {}) },
   );
   return answer ?? (state === "starting" ? "recovering" : "mute");
 }
@@ -82,6 +83,15 @@ export function hasLostSocket(data: string, socket: string): boolean {
   if (!existsSync(lockFile)) return false;
   const hasListened = (readFileSync(lockFile, "utf8").split("\n")[socketFolderLine] ?? "") !== "";
   return hasListened && !existsSync(socket);
+}
+
+/** Returns whether the server says in its lock file that it takes no sessions yet. Each session that it refuses costs it a process. */
+function isStarting(data: string): boolean {
+  try {
+    return readFileSync(join(data, "postmaster.pid"), "utf8").split("\n")[statusLine]?.trim() === "starting";
+  } catch {
+    return false;
+  }
 }
 
 /** Starts the server; resolves with the sandbox's outermost process, or the postmaster itself without a sandbox. */

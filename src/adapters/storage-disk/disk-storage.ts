@@ -11,6 +11,7 @@ export function createDiskStorage(options: { readonly dir: string }): Storage {
   return {
     put: (key, content, signal) => put(dir, key, { content, signal }),
     open: (key) => openFile(dir, key),
+    path: (key) => fileOf(dir, key),
     delete: (key) => remove(dir, key),
     sweep: (isBusy) => sweep(dir, isBusy),
     async free() {

@@ -65,6 +65,37 @@ export async function advanceChain(
       where chain_id = ${id} and status = 'completed' order by restorable_from desc limit 1)`.execute(db);
 }
 
+/** Records how far a chain's log goes at a moment. */
+export async function markChain(db: Db, { id }: Pick<ArchiveChain, "id">, position: number, at: Date): Promise<void> {
+  const mark = { chain_id: id, position, at: at.toISOString() };
+  await db
+    .insertInto("archive_mark")
+    .values(mark)
+    .onConflict((on) => on.doNothing())
+    .execute();
+}
+
+/** Returns how far the log of a chain is needed for a moment that a copy shows; null: as far as it goes. */
+export async function endForMoment(
+  db: Db,
+  { id }: Pick<ArchiveChain, "id">,
+  { stop_position }: Pick<ArchiveCopy, "stop_position">,
+  at: Date,
+): Promise<number | null> {
+  // Like the first later copy, the first later mark may end just before what was committed at the moment.
+  const second = await db
+    .selectFrom("archive_mark")
+    .select("position")
+    .where("chain_id", "=", id)
+    .where("position", ">", stop_position)
+    .where("at", ">", at.toISOString())
+    .orderBy("position")
+    .offset(1)
+    .limit(1)
+    .executeTakeFirst();
+  return second?.position ?? null;
+}
+
 /** Records the moment up to which chains are stored whose databases have written nothing since. */
 export async function confirmChains(db: Db, ids: readonly string[], until: Date): Promise<void> {
   if (ids.length === 0) return;
@@ -111,6 +142,7 @@ export async function deleteChain(db: Db, id: string): Promise<void> {
 /** Records that a chain's log begins later now. */
 export async function shortenChain(db: Db, id: string, first: number): Promise<void> {
   await db.updateTable("archive_chain").set({ first_position: first }).where("id", "=", id).execute();
+  await db.deleteFrom("archive_mark").where("chain_id", "=", id).where("position", "<", first).execute();
 }
 
 const copyColumns = [

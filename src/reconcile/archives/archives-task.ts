@@ -63,7 +63,7 @@ export function archivesTask(platform: Platform): Task {
         await deleteOldDrills(db);
       }
       // What is written just after a look is stored at the end of the next one: a period later, as all of them take about as long.
-      const againMs = Math.max(archiveEveryMs / 2, archiveEveryMs - 2 * storedMs);
+      const againMs = Math.max(archiveEveryMs / 2, 0.9 * archiveEveryMs - 2 * storedMs);
       return { detail: `${wanted.length} archived, ${idle.length} idle`, againMs };
     },
     settle: () => copier.settle(),

@@ -3,6 +3,7 @@ import {
   chainsOf,
   confirmChains,
   copiesOf,
+  endForMoment,
   liveNameAt,
   openChecked,
   outsideText,
@@ -87,6 +88,7 @@ export async function openMoment(work: Moment): Promise<OpenedMoment | { readonl
   const log = counting(readLog(storage, { ...found, start }, signal));
   const source = {
     archive: await openChecked(fileOf(work, storage, base)),
+    path: storage.path?.(base.storage_key),
     ...{ backup_label: base.backup_label ?? "", segment_bytes: chain.segment_bytes },
     ...{ segments: log.segments, until: at, signal },
   };
@@ -118,7 +120,10 @@ async function requireRoomToRecover({ platform, copies, spec }: Moment, { base, 
 
 type Found = Recovery<ArchiveChain, ArchiveCopy>;
 
-async function find({ platform, row, spec, history, at }: Moment) {
+async function find(work: Moment): Promise<Found | undefined> {
+  const { platform, row, spec, history, at } = work;
+  const known = await findStored(work);
+  if (known?.hasMore === true) return known;
   const newest = (await chainsOf(platform.db, row)).at(-1);
   const isOpen = newest?.ended_at === null;
   // The last seconds are still on their way, and perhaps no commit follows the moment yet, unless the database is away.
@@ -128,8 +133,16 @@ async function find({ platform, row, spec, history, at }: Moment) {
       .catch((error: unknown) =>
         platform.log.warn({ error: (error as Error).message }, "the newest log could not be stored before a restore"),
       );
-  const stored = await chainsOf(platform.db, row);
-  return recoveryOf(stored, await copiesOf(platform.db, stored), at);
+  return findStored(work);
+}
+
+/** Finds what shows the moment, and whether more log is stored than it needs. */
+async function findStored({ platform: { db }, row, at }: Moment): Promise<(Found & { hasMore: boolean }) | undefined> {
+  const stored = await chainsOf(db, row);
+  const found = recoveryOf(stored, await copiesOf(db, stored), at);
+  if (found === undefined) return undefined;
+  const needed = await endForMoment(db, found.chain, found.base, at);
+  return { ...found, end: Math.min(found.end, needed ?? Infinity), hasMore: needed !== null };
 }
 
 async function storeNewest(platform: Platform, row: DatabaseRow, history: DatabaseHistory): Promise<void> {

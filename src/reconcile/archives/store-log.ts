@@ -7,6 +7,7 @@ import {
   beginChain,
   chainsOf,
   endChain,
+  markChain,
   type ArchiveChain,
 } from "../../features/backups/backups.ts";
 import { specOf, type DatabaseRow } from "../../features/database/database.ts";
@@ -73,6 +74,9 @@ function whyEnded(chain: ArchiveChain, log: LogPosition, storage: string): strin
     : "The log could not be stored for so long that the database had to drop it.";
 }
 
+/** A mark is left about each time that this much log was stored. */
+const markBytes = 16 * 1024 ** 2;
+
 interface Storing {
   readonly chain: ArchiveChain;
   readonly spec: DatabaseSpec;
@@ -80,22 +84,34 @@ interface Storing {
   readonly log: LogPosition;
 }
 
-async function storeSegments(platform: Platform, { chain, spec, history, log }: Storing): Promise<void> {
+/** How much log is stored at once, as each segment waits for the storage. */
+const atOnceBytes = 8 * 1024 ** 2;
+
+async function storeSegments(platform: Platform, storing: Storing): Promise<void> {
+  const { chain, spec, history, log } = storing;
   const { segment_bytes: size } = log;
-  const storage = platform.ports.storages.named[chain.storage] as Storage;
+  const most = Math.max(1, atOnceBytes / size);
   let position = chain.stored_position;
   for (let isWhole = false; !isWhole;) {
-    const end = Math.min(position - (position % size) + size, log.end);
-    let bytes = 0;
-    if (end > position) {
-      const content = await compress(await history.readSegment(spec, log, end), { params });
-      await storage.put(`${archiveFolder(chain)}/${segmentName(log, end - 1)}.zst`, Readable.from([content]));
-      bytes = end % size === 0 ? content.length : 0;
-    }
-    position = end;
-    isWhole = end === log.end;
+    const ends: number[] = [];
+    for (let at = position; at < log.end && ends.length < most; at = ends.at(-1) as number)
+      ends.push(Math.min(at - (at % size) + size, log.end));
+    const stored = await Promise.all(ends.map((end) => storeSegment(platform, storing, end)));
+    position = ends.at(-1) ?? position;
+    isWhole = position === log.end;
+    const bytes = stored.reduce((sum, each) => sum + each, 0);
     await advanceChain(platform.db, chain, { position, until: isWhole ? log.at : null, bytes });
   }
+  if (Math.floor(position / markBytes) > Math.floor(chain.stored_position / markBytes))
+    await markChain(platform.db, chain, position, log.at);
   const before = position - (position % size);
   if (before > log.kept_from) await history.release(spec, before);
+}
+
+/** Stores a segment up to `end`, and returns its size there if it is whole now. */
+async function storeSegment(platform: Platform, { chain, spec, history, log }: Storing, end: number): Promise<number> {
+  const storage = platform.ports.storages.named[chain.storage] as Storage;
+  const content = await compress(await history.readSegment(spec, log, end), { params });
+  await storage.put(`${archiveFolder(chain)}/${segmentName(log, end - 1)}.zst`, Readable.from([content]));
+  return end % log.segment_bytes === 0 ? content.length : 0;
 }
