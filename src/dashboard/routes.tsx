@@ -1,4 +1,4 @@
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, type AnyRoute } from "@tanstack/react-router";
 import { loadPart } from "./data/load-part.ts";
 import { Frame } from "./frame/frame.tsx";
 import { NotFound } from "./frame/not-found.tsx";
@@ -16,142 +16,81 @@ import type { EntriesSearch } from "./ui/entries.tsx";
 import type { FilterSearch } from "./ui/filter-box.tsx";
 
 const root = createRootRoute({ component: Frame, notFoundComponent: () => <NotFound /> });
-const at = <const P extends string>(path: P) => ({ getParentRoute: () => root, path }) as const;
-/** Casts the address's query to a page's type, unchecked: pages write it, and it is seldom typed by hand. */
-const search =
-  <T,>() =>
-  (given: Record<string, unknown>): T =>
-    given as T;
-const page = <T extends Record<string, unknown>, K extends keyof T & string>(load: () => Promise<T>, name: K) =>
-  lazyRouteComponent(() => loadPart(load), name);
+/** Unchecked: pages write the address's query, and it is seldom typed by hand. */
+const cast = <T,>(query: Record<string, unknown>): T => query as T;
+const page = <T extends object>(load: Load<T>, name: Name<T>) => lazyRouteComponent(() => loadPart(load), name);
+
+type Load<T> = () => Promise<T>;
+type Name<T> = keyof T & string;
+
+/** Makes the routes of pages below another route. The query of `searched` ones has a type. */
+const under = <R extends AnyRoute>(getParentRoute: () => R) => ({
+  plain: <const P extends string, T extends object>(path: P, name: Name<T>, load: Load<T>) =>
+    createRoute({ getParentRoute, path, component: page(load, name) }),
+  searched:
+    <S,>() =>
+    <const P extends string, T extends object>(path: P, name: Name<T>, load: Load<T>) =>
+      createRoute({ getParentRoute, path, component: page(load, name), validateSearch: cast<S> }),
+});
 
 const project = createRoute({
-  ...at("/projects/$slug"),
+  getParentRoute: () => root,
+  path: "/projects/$slug",
   component: page(() => import("./frame/project-frame.tsx"), "ProjectFrame"),
 });
-const within = <const P extends string>(path: P) => ({ getParentRoute: () => project, path }) as const;
+const inProject = under(() => project);
+const inRoot = under(() => root);
+
 const projectRoutes = [
-  createRoute({ ...within("/"), component: page(() => import("./pages/projects/project-page.tsx"), "ProjectPage") }),
-  createRoute({
-    ...within("deployments"),
-    component: page(() => import("./pages/deployments/deployments-page.tsx"), "DeploymentsPage"),
-  }),
-  createRoute({
-    ...within("previews"),
-    component: page(() => import("./pages/previews/previews-page.tsx"), "PreviewsPage"),
-  }),
-  createRoute({
-    ...within("compare"),
-    validateSearch: search<CompareSearch>(),
-    component: page(() => import("./pages/deployments/compare-page.tsx"), "ComparePage"),
-  }),
-  createRoute({
-    ...within("files"),
-    validateSearch: search<SourceSearch>(),
-    component: page(() => import("./pages/builds/source-page.tsx"), "SourcePage"),
-  }),
-  createRoute({ ...within("builds/$id"), component: page(() => import("./pages/builds/build-page.tsx"), "BuildPage") }),
-  createRoute({
-    ...within("logs"),
-    validateSearch: search<LogsSearch>(),
-    component: page(() => import("./pages/logs/logs-page.tsx"), "LogsPage"),
-  }),
-  createRoute({
-    ...within("requests"),
-    validateSearch: search<RequestsSearch>(),
-    component: page(() => import("./pages/requests/requests-page.tsx"), "RequestsPage"),
-  }),
-  createRoute({
-    ...within("metrics"),
-    validateSearch: search<MetricsSearch>(),
-    component: page(() => import("./pages/metrics/metrics-page.tsx"), "MetricsPage"),
-  }),
-  createRoute({
-    ...within("processes"),
-    component: page(() => import("./pages/processes/processes-page.tsx"), "ProcessesPage"),
-  }),
-  createRoute({
-    ...within("terminal"),
-    component: page(() => import("./pages/runs/terminal-page.tsx"), "TerminalPage"),
-  }),
-  createRoute({ ...within("runs/$number"), component: page(() => import("./pages/runs/run-page.tsx"), "RunPage") }),
-  createRoute({
-    ...within("variables"),
-    validateSearch: search<FilterSearch>(),
-    component: page(() => import("./pages/env/env-page.tsx"), "EnvPage"),
-  }),
-  createRoute({
-    ...within("domains"),
-    component: page(() => import("./pages/domains/domains-page.tsx"), "DomainsPage"),
-  }),
-  createRoute({ ...within("cron"), component: page(() => import("./pages/cron/cron-page.tsx"), "CronPage") }),
-  createRoute({ ...within("cron/$name"), component: page(() => import("./pages/cron/job-page.tsx"), "JobPage") }),
-  createRoute({
-    ...within("database"),
-    component: page(() => import("./pages/database/database-page.tsx"), "DatabasePage"),
-  }),
-  createRoute({
-    ...within("database/$schema/$table"),
-    validateSearch: search<TableSearch>(),
-    component: page(() => import("./pages/data/table-page.tsx"), "TablePage"),
-  }),
-  createRoute({
-    ...within("backups"),
-    component: page(() => import("./pages/backups/backups-page.tsx"), "BackupsPage"),
-  }),
-  createRoute({
-    ...within("backups/$id"),
-    component: page(() => import("./pages/backups/backup-page.tsx"), "BackupPage"),
-  }),
-  createRoute({
-    ...within("storage"),
-    validateSearch: search<StorageSearch>(),
-    component: page(() => import("./pages/disk/storage-page.tsx"), "StoragePage"),
-  }),
-  createRoute({
-    ...within("timeline"),
-    validateSearch: search<EntriesSearch>(),
-    component: page(() => import("./pages/timeline/timeline-page.tsx"), "TimelinePage"),
-  }),
-  createRoute({
-    ...within("settings"),
-    component: page(() => import("./pages/projects/settings-page.tsx"), "SettingsPage"),
-  }),
+  inProject.plain("/", "ProjectPage", () => import("./pages/projects/project-page.tsx")),
+  inProject.plain("deployments", "DeploymentsPage", () => import("./pages/deployments/deployments-page.tsx")),
+  inProject.plain("previews", "PreviewsPage", () => import("./pages/previews/previews-page.tsx")),
+  inProject.searched<CompareSearch>()("compare", "ComparePage", () => import("./pages/deployments/compare-page.tsx")),
+  inProject.searched<SourceSearch>()("files", "SourcePage", () => import("./pages/builds/source-page.tsx")),
+  inProject.plain("builds/$id", "BuildPage", () => import("./pages/builds/build-page.tsx")),
+  inProject.searched<LogsSearch>()("logs", "LogsPage", () => import("./pages/logs/logs-page.tsx")),
+  inProject.searched<RequestsSearch>()("requests", "RequestsPage", () => import("./pages/requests/requests-page.tsx")),
+  inProject.searched<MetricsSearch>()("metrics", "MetricsPage", () => import("./pages/metrics/metrics-page.tsx")),
+  inProject.plain("processes", "ProcessesPage", () => import("./pages/processes/processes-page.tsx")),
+  inProject.plain("terminal", "TerminalPage", () => import("./pages/runs/terminal-page.tsx")),
+  inProject.plain("runs/$number", "RunPage", () => import("./pages/runs/run-page.tsx")),
+  inProject.searched<FilterSearch>()("variables", "EnvPage", () => import("./pages/env/env-page.tsx")),
+  inProject.plain("domains", "DomainsPage", () => import("./pages/domains/domains-page.tsx")),
+  inProject.plain("cron", "CronPage", () => import("./pages/cron/cron-page.tsx")),
+  inProject.plain("cron/$name", "JobPage", () => import("./pages/cron/job-page.tsx")),
+  inProject.plain("database", "DatabasePage", () => import("./pages/database/database-page.tsx")),
+  inProject.searched<TableSearch>()(
+    "database/$schema/$table",
+    "TablePage",
+    () => import("./pages/data/table-page.tsx"),
+  ),
+  inProject.plain("backups", "BackupsPage", () => import("./pages/backups/backups-page.tsx")),
+  inProject.plain("backups/$id", "BackupPage", () => import("./pages/backups/backup-page.tsx")),
+  inProject.searched<StorageSearch>()("storage", "StoragePage", () => import("./pages/disk/storage-page.tsx")),
+  inProject.searched<EntriesSearch>()("timeline", "TimelinePage", () => import("./pages/timeline/timeline-page.tsx")),
+  inProject.plain("settings", "SettingsPage", () => import("./pages/projects/settings-page.tsx")),
 ] as const;
 
 const routes = [
-  createRoute({ ...at("/"), validateSearch: search<FilterSearch>(), component: OverviewPage }),
+  createRoute({
+    getParentRoute: () => root,
+    path: "/",
+    validateSearch: cast<FilterSearch>,
+    component: OverviewPage,
+  }),
   project.addChildren(projectRoutes),
-  createRoute({
-    ...at("/approvals"),
-    validateSearch: search<ApprovalsSearch>(),
-    component: page(() => import("./pages/approvals/approvals-page.tsx"), "ApprovalsPage"),
-  }),
-  createRoute({
-    ...at("/activity"),
-    validateSearch: search<EntriesSearch>(),
-    component: page(() => import("./pages/activity/activity-page.tsx"), "ActivityPage"),
-  }),
-  createRoute({ ...at("/access"), component: page(() => import("./pages/tokens/access-page.tsx"), "AccessPage") }),
-  createRoute({ ...at("/account"), component: page(() => import("./pages/me/account-page.tsx"), "AccountPage") }),
-  createRoute({
-    ...at("/api"),
-    validateSearch: search<FilterSearch>(),
-    component: page(() => import("./pages/self-description/api-page.tsx"), "ApiPage"),
-  }),
-  createRoute({
-    ...at("/operator"),
-    component: page(() => import("./pages/platform/platform-page.tsx"), "PlatformPage"),
-  }),
-  createRoute({
-    ...at("/operator/organizations"),
-    component: page(() => import("./pages/orgs/orgs-page.tsx"), "OrgsPage"),
-  }),
-  createRoute({
-    ...at("/operator/status"),
-    validateSearch: search<AlertsSearch>(),
-    component: page(() => import("./pages/status/status-page.tsx"), "StatusPage"),
-  }),
+  inRoot.searched<ApprovalsSearch>()(
+    "/approvals",
+    "ApprovalsPage",
+    () => import("./pages/approvals/approvals-page.tsx"),
+  ),
+  inRoot.searched<EntriesSearch>()("/activity", "ActivityPage", () => import("./pages/activity/activity-page.tsx")),
+  inRoot.plain("/access", "AccessPage", () => import("./pages/tokens/access-page.tsx")),
+  inRoot.plain("/account", "AccountPage", () => import("./pages/me/account-page.tsx")),
+  inRoot.searched<FilterSearch>()("/api", "ApiPage", () => import("./pages/self-description/api-page.tsx")),
+  inRoot.plain("/operator", "PlatformPage", () => import("./pages/platform/platform-page.tsx")),
+  inRoot.plain("/operator/organizations", "OrgsPage", () => import("./pages/orgs/orgs-page.tsx")),
+  inRoot.searched<AlertsSearch>()("/operator/status", "StatusPage", () => import("./pages/status/status-page.tsx")),
 ] as const;
 
 export const router = createRouter({

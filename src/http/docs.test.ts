@@ -25,8 +25,8 @@ test("every link within the docs leads to a page and a heading that exist", () =
 
 test("every page of the dashboard has a page of the docs, whose section exists", async () => {
   const routes = await readFile(new URL("../dashboard/routes.tsx", import.meta.url), "utf8");
-  const found = Array.from(routes.matchAll(/\b(at|within)\("([^"]+)"\)/g), ([, kind, path = ""]) =>
-    kind === "at" ? path : `/projects/$slug/${path}`.replace(/\/+$/, ""),
+  const found = Array.from(routes.matchAll(/\b(inRoot|inProject)\.\w+\S*\(\s*"([^"]+)"/g), ([, parent, path = ""]) =>
+    parent === "inRoot" ? path : `/projects/$slug/${path}`.replace(/\/+$/, ""),
   );
   assert.ok(found.length > 20);
   for (const route of found) {

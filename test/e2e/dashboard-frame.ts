@@ -173,10 +173,10 @@ const pages: Readonly<Record<string, string>> = {
 
 test("the list of pages contains every route", { skip }, async () => {
   const text = await readFile(new URL("../../src/dashboard/routes.tsx", import.meta.url), "utf8");
-  const routes = Array.from(text.matchAll(/\b(at|within)\("([^"]+)"\)/g), ([, kind, path = ""]) =>
-    kind === "at" ? path : `/projects/$slug/${path}`.replace(/\/+$/, ""),
+  const routes = Array.from(text.matchAll(/\b(inRoot|inProject)\.\w+\S*\(\s*"([^"]+)"/g), ([, parent, path = ""]) =>
+    parent === "inRoot" ? path : `/projects/$slug/${path}`.replace(/\/+$/, ""),
   );
-  assert.deepEqual([...new Set(routes)].toSorted(), Object.keys(pages).toSorted());
+  assert.deepEqual(["/", ...routes].toSorted(), Object.keys(pages).toSorted());
 });
 
 test(

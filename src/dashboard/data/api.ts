@@ -13,7 +13,6 @@ import type { dryRun } from "../../contract/dry-run.ts";
 import { route, type RouteName } from "../../contract/routes.ts";
 import { provePresence } from "./session.ts";
 
-/** The client of the signed-in user. */
 export const ClientContext = createContext<Client | null>(null);
 
 export function useClient(): Client {

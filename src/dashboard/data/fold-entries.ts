@@ -2,10 +2,7 @@ import type { Answer } from "../../contract/client.ts";
 
 type Entry = Answer<"timeline.list">["timeline"][number];
 
-/**
- * Makes one entry of several that tell of one thing, newest first: what was requested and has ended counts once, by whoever requested it;
- * the same event again and again counts once, with its number.
- */
+/** Makes one entry of several, newest first: what was requested and has ended counts once, and so does an event that repeats. */
 export function foldEntries(entries: readonly Entry[]): Entry[] {
   const rows: { entry: Entry; times: number }[] = [];
   for (const entry of entries) {

@@ -84,7 +84,6 @@ async function createPasskey({ options }: PasskeyAnswer): Promise<PublicKeyCrede
   return passkey as PublicKeyCredential;
 }
 
-/** An identity provider with which people sign in. */
 export interface OfferedProvider {
   readonly id: string;
   readonly name: string;

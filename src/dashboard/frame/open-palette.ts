@@ -3,7 +3,6 @@ export type PaletteScope = "all" | "projects" | "actions";
 
 const eventName = "berth-palette";
 
-/** Opens the palette, wherever the page is. */
 export function openPalette(scope: PaletteScope): void {
   dispatchEvent(new CustomEvent(eventName, { detail: scope }));
 }

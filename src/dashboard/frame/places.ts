@@ -73,10 +73,7 @@ export const projectTabs = projectGroups.flatMap(([, tabs]) => [...tabs]);
 
 export type ProjectTab = (typeof projectTabs)[number];
 
-/**
- * Returns how well a text matches a query: 2 if it contains it, 1 if the query's letters begin words of the text and go on in them, such as
- * `rb` or `rolb` for "Roll back"; 0 otherwise.
- */
+/** Returns how well a text matches a query: 2 if it contains it, 1 if its letters begin words, such as `rb` for "Roll back"; else 0. */
 export function matchRank(text: string, query: string): 0 | 1 | 2 {
   const [inText, wanted] = [text.toLowerCase(), query.trim().toLowerCase()];
   if (inText.includes(wanted)) return 2;

@@ -47,10 +47,7 @@ export function Cancel(props: OfProject) {
   );
 }
 
-/**
- * Follows a repository, or changes what is followed. Keeps the project's first state, because a refresh must not replace the dialog while
- * it shows the secret, which is shown only once.
- */
+/** Follows a repository, or changes what is followed. A refresh must not replace the dialog while it shows the secret, once. */
 export function Follow({ slug, onClose }: OfProject) {
   const { data: project } = useCall("projects.get", { params: { slug } });
   const [follows, setFollows] = useState<boolean>();

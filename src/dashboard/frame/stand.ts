@@ -54,7 +54,6 @@ export function troublesOf({ health, attention, active_deployment }: OverviewPro
   return [...(isBad ? [health.sentence] : []), ...others.map((each) => attentionTexts[each])];
 }
 
-/** Returns a project or preview of the overview. */
 export function seenIn(data: Answer<"overview.get"> | undefined, id: string): OverviewProject | undefined {
   return data && [...data.projects, ...data.previews].find((each) => each.id === id);
 }

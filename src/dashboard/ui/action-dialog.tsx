@@ -107,7 +107,6 @@ interface SecretOnceProps {
   readonly onClose: () => void;
 }
 
-/** Shows a secret, this one time. */
 function SecretOnce({ title, text, note, onClose }: SecretOnceProps) {
   const said = note !== undefined && <p className="text-sm text-muted">{visible(note)}</p>;
   if (text === null && note !== undefined)

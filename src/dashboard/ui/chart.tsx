@@ -152,7 +152,6 @@ function Values({
 
 const mostListed = 6;
 
-/** Lists deployments, newest first. */
 function Deployments({ markers }: Pick<Hover, "markers">) {
   const shown = markers.toReversed().slice(0, mostListed);
   return (

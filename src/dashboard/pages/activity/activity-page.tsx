@@ -5,7 +5,6 @@ import { Page } from "../../ui/page.tsx";
 
 const route = getRouteApi("/activity");
 
-/** The page of all changes in the organization, with who made them. */
 export function ActivityPage() {
   const client = useClient();
   const { kind } = route.useSearch();

@@ -1,10 +1,10 @@
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
 import { bytes, count, duration, visible } from "../../data/format.ts";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { Button, buttonLook } from "../../ui/button.tsx";
+import { DialogButton } from "../../ui/dialog-button.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { State } from "../../ui/status.tsx";
@@ -18,7 +18,6 @@ type Backup = Answer<"backups.get">;
 
 const route = getRouteApi("/projects/$slug/backups/$id");
 
-/** The page of one backup: its content, whether it is verified, and the actions on it. */
 export function BackupPage() {
   const { id } = route.useParams();
   const backup = useCall("backups.get", { params: { id } }, { pollMs: (found) => progressMs([found]) });
@@ -32,7 +31,6 @@ export function BackupPage() {
 function One({ backup }: { readonly backup: Backup }) {
   const { slug } = route.useParams();
   const verify = useAction("backups.verify");
-  const [restoring, setRestoring] = useState(false);
   const isWhole = backup.status === "completed" ? undefined : "Only a completed backup can be used.";
   return (
     <Page
@@ -57,9 +55,14 @@ function One({ backup }: { readonly backup: Backup }) {
           >
             Verify
           </Button>
-          <Button look="primary" row="backups.restore" why={isWhole} onClick={() => setRestoring(true)}>
+          <DialogButton
+            look="primary"
+            row="backups.restore"
+            why={isWhole}
+            dialog={(close) => <Restore slug={slug} backup={backup} onClose={close} />}
+          >
             Restore
-          </Button>
+          </DialogButton>
         </>
       }
     >
@@ -102,7 +105,6 @@ function One({ backup }: { readonly backup: Backup }) {
         </Section>
       )}
       {backup.status === "completed" && <Download slug={slug} backup={backup} />}
-      {restoring && <Restore slug={slug} backup={backup} onClose={() => setRestoring(false)} />}
     </Page>
   );
 }

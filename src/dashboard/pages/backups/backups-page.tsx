@@ -174,7 +174,6 @@ export function progressMs(backups: readonly (Pick<Backup, "operation"> | undefi
   return backups.some((backup) => (backup?.operation ?? null) !== null) && 3000;
 }
 
-/** Shows a backup's state, or the progress of the operation on it. */
 export function BackupState({ backup }: { readonly backup: Pick<Backup, "status" | "operation"> }) {
   const { operation, status } = backup;
   if (operation === null) return <State of={status} />;

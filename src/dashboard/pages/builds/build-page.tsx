@@ -1,13 +1,14 @@
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { Ban, ExternalLink, Rocket, RotateCcw } from "lucide-react";
-import { useMemo, useState } from "react";
+import { useMemo } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { shownStatus } from "../../../contract/states.ts";
 import { useAction, useCall } from "../../data/api.ts";
-import { duration, firstLine, shortCommit } from "../../data/format.ts";
+import { duration, firstLine, shortCommit, bytes } from "../../data/format.ts";
 import { useProject, useSlug } from "../../data/project.ts";
 import { useBuildLog } from "../../data/use-output.ts";
 import { Button, buttonLook } from "../../ui/button.tsx";
+import { DialogButton } from "../../ui/dialog-button.tsx";
 import type { LogLine } from "../../ui/log-row.tsx";
 import { linesOf, LogView } from "../../ui/log-view.tsx";
 import { Page } from "../../ui/page.tsx";
@@ -18,15 +19,14 @@ import { PageView } from "../../ui/view.tsx";
 import { CompareLink } from "../deployments/compare-link.tsx";
 import { RollbackDialog } from "../deployments/rollback-dialog.tsx";
 import { FailureBox } from "./failure-box.tsx";
-import { Rehearsal } from "./rehearsal.tsx";
 import { Stages } from "./stages.tsx";
+import { rehearsalLines } from "../../../contract/rehearsal.ts";
 
 type Build = Answer<"builds.get">;
 
 const route = getRouteApi("/projects/$slug/builds/$id");
 const running = ["queued", "running", "pending", "starting"];
 
-/** The page of a build, to watch while it runs and to read when it failed. */
 export function BuildPage() {
   const { id } = route.useParams();
   const build = useCall("builds.get", { params: { id } });
@@ -161,16 +161,16 @@ function Actions({ build, status }: ActionsProps) {
 
 function RollBack({ build: { deployment, commit, created_at } }: { readonly build: Build }) {
   const slug = useSlug();
-  const [open, setOpen] = useState(false);
   if (deployment === null) return null;
   const target = { number: deployment.number, commit, created_at, activated_at: null };
   return (
-    <>
-      <Button icon={<RotateCcw size={14} />} row="deployments.rollback" onClick={() => setOpen(true)}>
-        Roll back to #{deployment.number}
-      </Button>
-      {open && <RollbackDialog slug={slug} target={target} onClose={() => setOpen(false)} />}
-    </>
+    <DialogButton
+      icon={<RotateCcw size={14} />}
+      row="deployments.rollback"
+      dialog={(close) => <RollbackDialog slug={slug} target={target} onClose={close} />}
+    >
+      Roll back to #{deployment.number}
+    </DialogButton>
   );
 }
 
@@ -209,5 +209,42 @@ function Cancel({ build }: { readonly build: Build }) {
     >
       Cancel
     </Button>
+  );
+}
+
+/** What the release command did to a copy of the data before it ran on the data itself; nothing if there was no rehearsal. */
+function Rehearsal({ number }: { readonly number: number }) {
+  const slug = useSlug();
+  const { data } = useCall("deployments.rehearsal", { params: { slug, number: String(number) } });
+  const rehearsal = data?.rehearsal ?? null;
+  if (rehearsal === null) return null;
+  const { status, reason, report, copy_bytes, method } = rehearsal;
+  return (
+    <section aria-label="Rehearsal" className="space-y-2 rounded-md border border-line px-4 py-3.5 text-sm">
+      <p className="flex flex-wrap items-center gap-x-3">
+        <span className="font-semibold">Rehearsal</span>
+        <State of={status} />
+        {copy_bytes !== null && (
+          <span className="text-muted">
+            on {method === "clone" ? "a clone" : "a full copy"} of {bytes(copy_bytes)}
+          </span>
+        )}
+        {report !== null && <span className="text-muted">{report.seconds.toFixed(1)} s</span>}
+      </p>
+      {reason !== null && (
+        <p className="text-muted">
+          <Plain>{reason}</Plain>
+        </p>
+      )}
+      {report !== null && report.tables.length > 0 && (
+        <ul className="space-y-1">
+          {rehearsalLines(report).map((line, index) => (
+            <li key={index}>
+              <Plain>{line}</Plain>
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
   );
 }

@@ -16,7 +16,6 @@ export interface SourceSearch {
 
 const route = getRouteApi("/projects/$slug/files");
 
-/** The page of the newest source: its folders, or one file as text. */
 export function SourcePage() {
   const { slug } = route.useParams();
   const { path = "" } = route.useSearch();

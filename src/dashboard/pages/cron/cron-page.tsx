@@ -23,7 +23,6 @@ type Open =
   | { readonly kind: "import" }
   | { readonly kind: "delete"; readonly job: Job };
 
-/** The page of cron jobs: requests to the application at set times. */
 export function CronPage() {
   const slug = useSlug();
   const jobs = usePages("cron.list", { params: { slug } });

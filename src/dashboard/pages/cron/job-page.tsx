@@ -22,7 +22,6 @@ type Run = Answer<"cron.runs">["runs"][number];
 
 const route = getRouteApi("/projects/$slug/cron/$name");
 
-/** The page of one job, with the results of its runs. */
 export function JobPage() {
   const { slug, name } = route.useParams();
   const runs = usePages("cron.runs", { params: { slug, name } });

@@ -14,7 +14,6 @@ type Connection = Answer<"data.connections">["connections"][number];
 
 const refreshMs = 10_000;
 
-/** Lists what is connected to the database, and ends a connection of the application. */
 export function Connections({ slug }: { readonly slug: string }) {
   const connections = useCall("data.connections", { params: { slug }, query: {} }, { pollMs: refreshMs });
   const [ended, setEnded] = useState<number>();

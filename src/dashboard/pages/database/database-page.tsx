@@ -23,7 +23,6 @@ import { Statements } from "./statements.tsx";
 
 type TableRow = Answer<"data.tables">["tables"][number];
 
-/** The page of the project's PostgreSQL: its state and its tables. */
 export function DatabasePage() {
   const slug = useSlug();
   const has = useHasDatabase(slug);

@@ -12,10 +12,7 @@ export interface CommitsBetween {
   readonly commits: readonly { readonly commit: string; readonly message: string }[];
 }
 
-/**
- * Returns the commits that a rollback undoes: what was deployed after its target. From an earlier deployment on, to which the project was
- * rolled back before, it brings commits back instead.
- */
+/** Returns the commits that a rollback undoes, those deployed after its target; from a project rolled back before, it may bring some back. */
 export function commitsBetween(
   deployments: readonly Deployment[],
   builds: readonly { readonly id: string; readonly message: string }[],

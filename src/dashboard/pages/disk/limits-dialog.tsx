@@ -12,7 +12,6 @@ interface LimitsProps {
   readonly onClose: () => void;
 }
 
-/** The dialog in which the operator sets a project's disk limits. */
 export function LimitsDialog({ slug, disk, onClose }: LimitsProps) {
   const org = useMe().organization.slug;
   return (

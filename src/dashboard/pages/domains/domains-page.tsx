@@ -1,24 +1,29 @@
 import { Globe } from "lucide-react";
-import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
 import { textOf } from "../../data/text-of.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { useProject, useSlug } from "../../data/project.ts";
-import { ConfirmAction } from "../../ui/action-dialog.tsx";
 import { SelectField, TextField } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Mono } from "../../ui/text.tsx";
+import { useRemoval } from "../../ui/use-removal.tsx";
 import { Empty, View } from "../../ui/view.tsx";
 import { DomainCard } from "./domain-card.tsx";
 import type { Domain } from "./domain.ts";
 
-/** The page of the project's own hostnames, each with the steps until it is served. */
 export function DomainsPage() {
   const slug = useSlug();
   const domains = useCall("domains.list", { params: { slug } }, { pollMs: lookupsMs });
-  const [detaching, setDetaching] = useState<string>();
+  const removal = useRemoval({
+    row: "domains.detach",
+    title: "Detach a hostname",
+    verb: "Detach",
+    nameOf: ({ hostname }: Domain) => hostname,
+    input: ({ hostname }) => ({ params: { slug, hostname } }),
+    warning: "It stops being served at once. The project's other addresses stay.",
+  });
   return (
     <Page
       title="Domains"
@@ -42,25 +47,14 @@ export function DomainsPage() {
                   key={domain.id}
                   domain={domain}
                   target={all.find(({ hostname }) => hostname === domain.redirect_to)}
-                  onDetach={() => setDetaching(domain.hostname)}
+                  detach={removal.button(domain)}
                 />
               ))}
             </ul>
           )
         }
       </View>
-      {detaching !== undefined && (
-        <ConfirmAction
-          row="domains.detach"
-          title="Detach a hostname"
-          submit="Detach"
-          typed={detaching}
-          input={{ params: { slug, hostname: detaching } }}
-          onClose={() => setDetaching(undefined)}
-        >
-          It stops being served at once. The project's other addresses stay.
-        </ConfirmAction>
-      )}
+      {removal.dialog}
     </Page>
   );
 }

@@ -56,7 +56,6 @@ export function FollowFields({ of }: { readonly of: Answer<"follow.get"> | null 
   );
 }
 
-/** Returns what such a form says. */
 export function followIn(form: FormData): CallInput<"follow.set">["body"] {
   const provider = followProviders.find((each) => each === textOf(form, "provider"));
   const token = textOf(form, "token").trim();

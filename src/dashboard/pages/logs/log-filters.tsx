@@ -25,7 +25,6 @@ interface LogFilterControlsProps {
   readonly onFilters: (filters: LogFilters) => void;
 }
 
-/** Chooses which lines a log shows. */
 export function LogFilterControls({ slug, filters, onFilters }: LogFilterControlsProps) {
   const { source = "runtime", process, replica, since, until, level, field, ...none } = filters;
   const isRuntime = source === "runtime";

@@ -19,7 +19,6 @@ export interface LogsSearch extends LogFilters {
   readonly q?: string;
 }
 
-/** The page of the application's output, live. */
 export function LogsPage() {
   const slug = useSlug();
   const { data: project } = useProject();

@@ -1,20 +1,22 @@
+import { Pencil } from "lucide-react";
 import { useState } from "react";
 import { useCall } from "../../data/api.ts";
 import { bytes, count } from "../../data/format.ts";
 import { useMe } from "../../data/me.ts";
 import { signOut } from "../../data/session.ts";
-import { ConfirmAction } from "../../ui/action-dialog.tsx";
-import { Button } from "../../ui/button.tsx";
+import { ConfirmAction, ActionDialog } from "../../ui/action-dialog.tsx";
+import { Button, IconButton } from "../../ui/button.tsx";
+import { DialogButton } from "../../ui/dialog-button.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { Tag } from "../../ui/status.tsx";
 import { Isolation } from "../platform/isolation.tsx";
-import { Rename } from "./rename.tsx";
 import { Sessions } from "./sessions.tsx";
 import { Ways } from "./ways.tsx";
 import { Ago, Fact, Mono, Plain } from "../../ui/text.tsx";
 import { Skeleton, View } from "../../ui/view.tsx";
+import { textOf } from "../../data/text-of.ts";
+import { TextField } from "../../ui/field.tsx";
 
-/** The page of the session: the token with its rights, and the platform. */
 export function AccountPage() {
   const { organization, person, role, token, platform, platform_admin: isOperator } = useMe();
   return (
@@ -107,26 +109,25 @@ function LeaveOrganization() {
 /** Revokes the token, and so ends every session that uses it. */
 function RevokeToken() {
   const { token } = useMe();
-  const [asking, setAsking] = useState(false);
   return (
-    <>
-      <Button row="tokens.delete" onClick={() => setAsking(true)}>
-        Sign out everywhere
-      </Button>
-      {asking && (
+    <DialogButton
+      row="tokens.delete"
+      dialog={(close) => (
         <ConfirmAction
           row="tokens.delete"
           title="Sign out everywhere"
           submit="Revoke the token"
           typed={token.name}
           input={{ params: { id: token.id } }}
-          onClose={() => setAsking(false)}
+          onClose={close}
         >
           The token of this session is revoked: every browser, script and agent that uses it, and the SSH keys it
           registered, are refused within a second. Signing in again needs another token.
         </ConfirmAction>
       )}
-    </>
+    >
+      Sign out everywhere
+    </DialogButton>
   );
 }
 
@@ -180,5 +181,29 @@ function Limits() {
         )}
       </View>
     </Section>
+  );
+}
+
+/** Shows the person's name, and changes it. */
+function Rename({ name }: { readonly name: string }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <span className="inline-flex items-center gap-1">
+      <Plain>{name}</Plain>
+      <IconButton label="Change your name" row="me.update" onClick={() => setOpen(true)}>
+        <Pencil size={14} />
+      </IconButton>
+      {open && (
+        <ActionDialog
+          row="me.update"
+          title="Your name"
+          submit="Save"
+          input={(form) => ({ body: { name: textOf(form, "name").trim() } })}
+          onClose={() => setOpen(false)}
+        >
+          <TextField name="name" label="Name" defaultValue={name} autoComplete="name" maxLength={100} required />
+        </ActionDialog>
+      )}
+    </span>
   );
 }

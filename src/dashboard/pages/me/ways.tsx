@@ -6,13 +6,15 @@ import { useCall } from "../../data/api.ts";
 import { useMe } from "../../data/me.ts";
 import { addPasskey, hasPasskeys, offeredProviders, type OfferedProvider } from "../../data/session.ts";
 import { textOf } from "../../data/text-of.ts";
-import { ActionDialog, ConfirmAction, FormDialog } from "../../ui/action-dialog.tsx";
-import { Button, IconButton, RemoveButton } from "../../ui/button.tsx";
+import { ActionDialog, FormDialog } from "../../ui/action-dialog.tsx";
+import { IconButton } from "../../ui/button.tsx";
+import { DialogButton } from "../../ui/dialog-button.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { List } from "../../ui/list.tsx";
 import { Section } from "../../ui/page.tsx";
 import { timeColumn } from "../../ui/table.tsx";
 import { Plain } from "../../ui/text.tsx";
+import { useRemoval } from "../../ui/use-removal.tsx";
 import { Empty } from "../../ui/view.tsx";
 import { ByProvider } from "./by-provider.tsx";
 
@@ -33,21 +35,27 @@ export function Ways() {
 
 function Passkeys() {
   const passkeys = useCall("me.passkeys", {});
-  const [adding, setAdding] = useState(false);
   const [naming, setNaming] = useState<Passkey>();
-  const [removing, setRemoving] = useState<Passkey>();
+  const removal = useRemoval({
+    row: "me.delete_passkey",
+    title: "Delete a passkey",
+    verb: "Delete",
+    nameOf: ({ name }: Passkey) => name,
+    input: ({ id }) => ({ params: { id } }),
+    warning: "It no longer signs you in. Remove it on your computer or phone as well.",
+  });
   return (
     <Section
       title="Passkeys"
       lead="Your computer or phone keeps each. Have two, so that a lost one does not lock you out."
       actions={
-        <Button
+        <DialogButton
           icon={<Plus size={15} />}
           why={hasPasskeys ? undefined : "Browsers offer passkeys over HTTPS and on localhost only."}
-          onClick={() => setAdding(true)}
+          dialog={(close) => <AddPasskey onClose={close} />}
         >
           Add a passkey
-        </Button>
+        </DialogButton>
       }
     >
       <List
@@ -74,17 +82,12 @@ function Passkeys() {
                 <IconButton label={`Name ${passkey.name}`} row="me.rename_passkey" onClick={() => setNaming(passkey)}>
                   <Pencil size={15} />
                 </IconButton>
-                <RemoveButton
-                  row="me.delete_passkey"
-                  label={`Delete ${passkey.name}`}
-                  onClick={() => setRemoving(passkey)}
-                />
+                {removal.button(passkey)}
               </span>
             ),
           },
         ]}
       />
-      {adding && <AddPasskey onClose={() => setAdding(false)} />}
       {naming !== undefined && (
         <ActionDialog
           row="me.rename_passkey"
@@ -96,18 +99,7 @@ function Passkeys() {
           <TextField name="name" label="Name" defaultValue={naming.name} maxLength={100} required />
         </ActionDialog>
       )}
-      {removing !== undefined && (
-        <ConfirmAction
-          row="me.delete_passkey"
-          title="Delete a passkey"
-          submit="Delete"
-          typed={removing.name}
-          input={{ params: { id: removing.id } }}
-          onClose={() => setRemoving(undefined)}
-        >
-          It no longer signs you in. Remove it on your computer or phone as well.
-        </ConfirmAction>
-      )}
+      {removal.dialog}
     </Section>
   );
 }
@@ -150,7 +142,14 @@ function AddPasskey({ onClose }: { readonly onClose: () => void }) {
 
 function Identities({ providers }: { readonly providers: readonly OfferedProvider[] }) {
   const identities = useCall("me.identities", {});
-  const [removing, setRemoving] = useState<Identity>();
+  const removal = useRemoval({
+    row: "me.unlink_identity",
+    title: "Unlink an account",
+    verb: "Unlink",
+    nameOf: ({ label }: Identity) => label,
+    input: ({ id }) => ({ params: { id } }),
+    warning: "It no longer signs you in.",
+  });
   const { person } = useMe();
   const own = identities.data?.identities ?? [];
   if (providers.length === 0 && own.length === 0) return null;
@@ -175,17 +174,7 @@ function Identities({ providers }: { readonly providers: readonly OfferedProvide
           { head: "Provider", cell: ({ provider, issuer }) => <Plain>{provider ?? `${issuer} (removed)`}</Plain> },
           { head: "Account", grow: true, cell: ({ label }) => <Plain>{label}</Plain> },
           timeColumn("Last used", (row: Identity) => row.last_used_at),
-          {
-            head: "",
-            end: true,
-            cell: (identity) => (
-              <RemoveButton
-                row="me.unlink_identity"
-                label={`Unlink ${identity.label}`}
-                onClick={() => setRemoving(identity)}
-              />
-            ),
-          },
+          removal.column,
         ]}
       />
       {toProve.length > 0 && (
@@ -194,18 +183,7 @@ function Identities({ providers }: { readonly providers: readonly OfferedProvide
           <ByProvider providers={toProve} wish={{ to: "prove" }} verb="Sign in again with" />
         </p>
       )}
-      {removing !== undefined && (
-        <ConfirmAction
-          row="me.unlink_identity"
-          title="Unlink an account"
-          submit="Unlink"
-          typed={removing.label}
-          input={{ params: { id: removing.id } }}
-          onClose={() => setRemoving(undefined)}
-        >
-          It no longer signs you in.
-        </ConfirmAction>
-      )}
+      {removal.dialog}
     </Section>
   );
 }

@@ -27,7 +27,6 @@ export interface MetricsSearch extends Partial<Zoom> {
 
 const route = getRouteApi("/projects/$slug/metrics");
 
-/** The page of metrics: charts with vertical lines where a deployment went live. */
 export function MetricsPage() {
   const slug = useSlug();
   const { range = "1h", from, to } = route.useSearch();

@@ -19,7 +19,6 @@ import { Accounts } from "../people/accounts.tsx";
 type Org = Answer<"orgs.list">["orgs"][number];
 type Open = { readonly kind: "create" } | { readonly kind: "edit" | "rescue" | "disable"; readonly org: Org };
 
-/** The page of all organizations of the platform. */
 export function OrgsPage() {
   const orgs = useCall("orgs.list", {});
   const enable = useAction("orgs.enable");

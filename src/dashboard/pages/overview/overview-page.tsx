@@ -23,7 +23,6 @@ const FirstProject = lazy(async () => ({
   default: (await loadPart(() => import("./first-project.tsx"))).FirstProject,
 }));
 
-/** The page of all projects: what runs, what changed, what needs attention. */
 export function OverviewPage() {
   const overview = useCall("overview.get", {});
   const [creating, setCreating] = useState(false);

@@ -1,34 +1,42 @@
 import { Pencil, UserPlus } from "lucide-react";
-import { useState } from "react";
+import { useState, type ReactNode } from "react";
 import { useAction, useCall } from "../../data/api.ts";
 import { useMe, useWhyNot } from "../../data/me.ts";
-import { ConfirmAction } from "../../ui/action-dialog.tsx";
-import { Button, IconButton, RemoveButton } from "../../ui/button.tsx";
+import { Button, IconButton } from "../../ui/button.tsx";
+import { DialogButton } from "../../ui/dialog-button.tsx";
 import { List } from "../../ui/list.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { timeColumn, type Column } from "../../ui/table.tsx";
+import { useRemoval } from "../../ui/use-removal.tsx";
 import { Empty } from "../../ui/view.tsx";
-import { ChangeMember } from "./change-member.tsx";
 import { Invitations } from "./invitations.tsx";
-import { Invite } from "./invite.tsx";
 import { NameAndEmail } from "./name-and-email.tsx";
 import { Rights, type Member } from "./rights.tsx";
+import { ActionDialog } from "../../ui/action-dialog.tsx";
+import { useRights } from "./use-rights.tsx";
+import { textOf } from "../../data/text-of.ts";
+import { TextField } from "../../ui/field.tsx";
 
 /** Lists the people of the organization, and its open invitations. */
 export function People() {
   const members = useCall("people.list", {});
-  const [inviting, setInviting] = useState(false);
   const [changing, setChanging] = useState<Member>();
-  const [removing, setRemoving] = useState<Member>();
+  const removal = useRemoval({
+    row: "people.remove",
+    title: "Remove a person",
+    nameOf: ({ name }: Member) => name,
+    input: ({ id }) => ({ params: { id } }),
+    warning: "Their sessions, and the tokens and SSH keys that they created here, end within a second.",
+  });
   return (
     <Section
       title="People"
       lead="Each signs in with a passkey of their own, and is named in the activity."
       actions={
-        <Button icon={<UserPlus size={15} />} row="people.invite" onClick={() => setInviting(true)}>
+        <DialogButton icon={<UserPlus size={15} />} row="people.invite" dialog={(close) => <Invite onClose={close} />}>
           Invite a person
-        </Button>
+        </DialogButton>
       }
     >
       <OwnAccount />
@@ -36,7 +44,7 @@ export function People() {
         of={members}
         caption="People"
         rows={(data) => data.members}
-        columns={columnsFor(setChanging, setRemoving)}
+        columns={columnsFor(setChanging, removal.button)}
         keyOf={({ id }) => id}
         empty={
           <Empty title="Nobody has an account here yet" command="berth members invite">
@@ -45,20 +53,8 @@ export function People() {
         }
       />
       <Invitations />
-      {inviting && <Invite onClose={() => setInviting(false)} />}
       {changing !== undefined && <ChangeMember member={changing} onClose={() => setChanging(undefined)} />}
-      {removing !== undefined && (
-        <ConfirmAction
-          row="people.remove"
-          title="Remove a person"
-          submit="Remove"
-          typed={removing.name}
-          input={{ params: { id: removing.id } }}
-          onClose={() => setRemoving(undefined)}
-        >
-          Their sessions, and the tokens and SSH keys that they created here, end within a second.
-        </ConfirmAction>
-      )}
+      {removal.dialog}
     </Section>
   );
 }
@@ -81,9 +77,9 @@ function OwnAccount() {
   );
 }
 
-type Choose = (member: Member) => void;
+type Of<T> = (member: Member) => T;
 
-function columnsFor(onChange: Choose, onRemove: Choose): readonly Column<Member>[] {
+function columnsFor(onChange: Of<void>, removeButton: Of<ReactNode>): readonly Column<Member>[] {
   return [
     {
       head: "Name",
@@ -100,9 +96,65 @@ function columnsFor(onChange: Choose, onRemove: Choose): readonly Column<Member>
           <IconButton label={`Change ${member.name}`} row="people.update" onClick={() => onChange(member)}>
             <Pencil size={15} />
           </IconButton>
-          <RemoveButton row="people.remove" label={`Remove ${member.name}`} onClick={() => onRemove(member)} />
+          {removeButton(member)}
         </span>
       ),
     },
   ];
+}
+
+/** Changes a person's role and projects. */
+function ChangeMember({ member, onClose }: { readonly member: Member; readonly onClose: () => void }) {
+  const { fields, role, projects } = useRights(member);
+  return (
+    <ActionDialog
+      row="people.update"
+      title={`Change the rights of ${member.name}`}
+      submit="Change"
+      input={() => ({ params: { id: member.id }, body: { role, projects: projects && [...projects] } })}
+      onClose={onClose}
+    >
+      {fields}
+      <p className="text-sm text-muted">
+        It takes effect within a second. Tokens that the person created keep at most what the person has then.
+      </p>
+    </ActionDialog>
+  );
+}
+
+/** Makes an invitation, and shows its link once. */
+function Invite({ onClose }: { readonly onClose: () => void }) {
+  const { fields, role, projects } = useRights({ role: "member", projects: null });
+  const input = (form: FormData) => {
+    const email = textOf(form, "email").trim();
+    return {
+      body: { role, ...(projects === null ? {} : { projects: [...projects] }), ...(email === "" ? {} : { email }) },
+    };
+  };
+  return (
+    <ActionDialog
+      row="people.invite"
+      title="Invite a person"
+      submit="Invite"
+      input={input}
+      secret={{
+        title: "The invitation",
+        of: ({ url }) => url,
+        note: ({ url, email, mail_problem: problem }) =>
+          url === null
+            ? `The link was mailed to ${email}. It works once, within seven days.`
+            : `${problem === null ? "" : `No mail could be sent: ${problem} `}Send this link to one person.`,
+      }}
+      onClose={onClose}
+    >
+      {fields}
+      <TextField
+        name="email"
+        label="E-mail address (optional)"
+        type="email"
+        hint="The link goes there, if the platform has a mail server; else it is shown, and you send it. It works once within seven days."
+        maxLength={254}
+      />
+    </ActionDialog>
+  );
 }

@@ -15,7 +15,6 @@ interface Need {
   readonly more: ReactNode;
 }
 
-/** What needs the operator, worst first. */
 export function NeedsYou({ data }: { readonly data: Overview }) {
   const backups = useCall("platform.backups", {}).data?.backups;
   const needs = [...needsOf(data), ...(backups === undefined ? [] : needsOfBackups(backups))];

@@ -5,12 +5,11 @@ import { bytes, count, duration, plural } from "../../data/format.ts";
 import { useMe } from "../../data/me.ts";
 import { Page, Section } from "../../ui/page.tsx";
 import { State } from "../../ui/status.tsx";
-import { Table } from "../../ui/table.tsx";
-import { Fact } from "../../ui/text.tsx";
+import { Table, timeColumn } from "../../ui/table.tsx";
+import { Fact, Plain } from "../../ui/text.tsx";
 import { View } from "../../ui/view.tsx";
 import { Providers } from "../providers/providers.tsx";
 import { Isolation } from "./isolation.tsx";
-import { LastDrills } from "./last-drills.tsx";
 import { Machines } from "./machines.tsx";
 import { NeedsYou } from "./needs-you.tsx";
 import { UseOverTime } from "./use-over-time.tsx";
@@ -188,5 +187,46 @@ function Troubled({ data }: { readonly data: Overview }) {
         )}
       </Section>
     </div>
+  );
+}
+
+type Drill = Answer<"platform.overview">["last_drills"][number];
+
+interface LastDrillsProps {
+  readonly drills: readonly Drill[];
+}
+
+/** The newest trial restore of each database. */
+function LastDrills({ drills }: LastDrillsProps) {
+  return (
+    <Section title="Last drills" lead="Trial restores of databases from their archives, one each day.">
+      {drills.length === 0 ? (
+        <p className="text-sm text-muted">None yet: the first one follows the first copy of a database's archive.</p>
+      ) : (
+        <Table
+          caption="Last drills"
+          rows={drills}
+          keyOf={({ organization, project }) => `${organization}/${project}`}
+          columns={[
+            { head: "State", cell: ({ status }) => <State of={status} /> },
+            {
+              head: "Database of",
+              grow: true,
+              cell: ({ organization, project, problem }) => (
+                <>
+                  {`${organization}/${project}`}{" "}
+                  {problem !== null && (
+                    <span className="text-muted">
+                      <Plain>{problem}</Plain>
+                    </span>
+                  )}
+                </>
+              ),
+            },
+            timeColumn<Drill>("When", ({ created_at: at }) => at),
+          ]}
+        />
+      )}
+    </Section>
   );
 }

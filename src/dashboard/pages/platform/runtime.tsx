@@ -1,10 +1,9 @@
 import { Link } from "@tanstack/react-router";
-import { useState } from "react";
 import { useCall } from "../../data/api.ts";
 import { useMe, useWhyNot } from "../../data/me.ts";
 import { textOf } from "../../data/text-of.ts";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
-import { Button } from "../../ui/button.tsx";
+import { DialogButton } from "../../ui/dialog-button.tsx";
 import { SelectField } from "../../ui/field.tsx";
 import { Section } from "../../ui/page.tsx";
 import { State } from "../../ui/status.tsx";
@@ -19,7 +18,6 @@ export function Runtime({ slug }: { readonly slug: string }) {
 function OperatorsRuntime({ slug }: { readonly slug: string }) {
   const params = { org: useMe().organization.slug, slug };
   const runtime = useCall("platform.runtime", { params });
-  const [moving, setMoving] = useState(false);
   const refused = useWhyNot("platform.move");
   const available = runtime.data?.available ?? [];
   const why = available.length < 2 ? "This platform has one runtime." : (refused ?? notLive(runtime.data?.runtime));
@@ -28,9 +26,9 @@ function OperatorsRuntime({ slug }: { readonly slug: string }) {
       title="Runtime"
       lead="What the project's replicas run in. Only the operator sees and changes it."
       actions={
-        <Button why={why} onClick={() => setMoving(true)}>
+        <DialogButton why={why} dialog={(close) => <MoveDialog slug={slug} onClose={close} />}>
           Move
-        </Button>
+        </DialogButton>
       }
     >
       <View of={runtime}>
@@ -54,7 +52,6 @@ function OperatorsRuntime({ slug }: { readonly slug: string }) {
           </dl>
         )}
       </View>
-      {moving && <MoveDialog slug={slug} onClose={() => setMoving(false)} />}
     </Section>
   );
 }

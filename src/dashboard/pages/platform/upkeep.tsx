@@ -92,7 +92,6 @@ function Newest({
   );
 }
 
-/** Lists the backups of the platform itself. */
 export function PlatformBackups() {
   const backups = useCall("platform.backups", {}, { pollMs: workingMs });
   const create = useAction("platform.back_up");

@@ -27,7 +27,6 @@ function commandFor(slug: string, { isOff, byPush }: { readonly isOff: boolean; 
   return byPush ? "git push berth feature/search" : "berth preview create fix --from-live";
 }
 
-/** The page of the branches that have a URL and data of their own. */
 export function PreviewsPage() {
   const slug = useSlug();
   const { data: project } = useProject();

@@ -16,7 +16,6 @@ const shown: Readonly<Record<string, string>> = {
   Memory: "Memory of all replicas; its limit in red",
 };
 
-/** Shows the last hour of a project in three charts. */
 export function LastHour({ slug }: { readonly slug: string }) {
   const { data } = useCall("metrics.get", { params: { slug }, query: { range: "1h" } }, { pollMs: 20_000, keep: true });
   return (

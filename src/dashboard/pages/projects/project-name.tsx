@@ -1,10 +1,9 @@
 import { useNavigate } from "@tanstack/react-router";
-import { useState } from "react";
 import { limits } from "../../../contract/limits.ts";
 import type { Project } from "../../data/project.ts";
 import { textOf } from "../../data/text-of.ts";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
-import { Button } from "../../ui/button.tsx";
+import { DialogButton } from "../../ui/dialog-button.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Ago, Fact, Mono } from "../../ui/text.tsx";
@@ -12,15 +11,14 @@ import { Ago, Fact, Mono } from "../../ui/text.tsx";
 /** Shows the project's name and its earlier names, and lets the user rename it. */
 export function ProjectName({ project }: { readonly project: Project }) {
   const { slug, earlier_names: earlier } = project;
-  const [renaming, setRenaming] = useState(false);
   return (
     <Section
       title="Name"
       lead="It is part of the project's address, of its repository's path and of every command."
       actions={
-        <Button row="projects.rename" onClick={() => setRenaming(true)}>
+        <DialogButton row="projects.rename" dialog={(close) => <RenameDialog project={project} onClose={close} />}>
           Rename
-        </Button>
+        </DialogButton>
       }
     >
       <dl className="grid gap-x-6 gap-y-4 rounded-md border border-line p-4 sm:grid-cols-2">
@@ -36,7 +34,6 @@ export function ProjectName({ project }: { readonly project: Project }) {
           ))}
         </Fact>
       </dl>
-      {renaming && <RenameDialog project={project} onClose={() => setRenaming(false)} />}
     </Section>
   );
 }

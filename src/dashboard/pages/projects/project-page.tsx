@@ -18,7 +18,6 @@ import { Latest } from "../timeline/latest.tsx";
 import { FirstDeployment } from "./first-deployment.tsx";
 import { LastHour } from "./last-hour.tsx";
 
-/** The overview of a project, or how to create its first deployment. */
 export function ProjectPage() {
   const project = useProject();
   return (

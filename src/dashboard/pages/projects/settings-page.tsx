@@ -23,7 +23,6 @@ interface Part {
   readonly content: ReactNode;
 }
 
-/** The page of a project's settings, in parts that have addresses of their own. */
 export function SettingsPage() {
   const project = useProject();
   return (

@@ -3,14 +3,15 @@ import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
 import { textOf } from "../../data/text-of.ts";
-import { ActionDialog, ConfirmAction } from "../../ui/action-dialog.tsx";
-import { Button, RemoveButton } from "../../ui/button.tsx";
+import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { Choice } from "../../ui/choice.tsx";
+import { DialogButton } from "../../ui/dialog-button.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { List } from "../../ui/list.tsx";
 import { Section } from "../../ui/page.tsx";
 import { timeColumn } from "../../ui/table.tsx";
 import { Mono, Plain } from "../../ui/text.tsx";
+import { useRemoval } from "../../ui/use-removal.tsx";
 import { Empty } from "../../ui/view.tsx";
 
 type Provider = Answer<"providers.list">["providers"][number];
@@ -18,16 +19,21 @@ type Provider = Answer<"providers.list">["providers"][number];
 /** Lists the identity providers with which people sign in to the platform. */
 export function Providers() {
   const providers = useCall("providers.list", {});
-  const [adding, setAdding] = useState(false);
-  const [removing, setRemoving] = useState<Provider>();
+  const removal = useRemoval({
+    row: "providers.delete",
+    title: "Remove a provider",
+    nameOf: ({ id }: Provider) => id,
+    input: ({ id }) => ({ params: { id } }),
+    warning: "Nobody signs in with it any more. Who has no passkey then needs an invitation; sessions go on.",
+  });
   return (
     <Section
       title="Sign-in"
       lead="Providers with which people sign in, besides their passkeys. An account still needs an invitation."
       actions={
-        <Button icon={<Plus size={15} />} row="providers.set" onClick={() => setAdding(true)}>
+        <DialogButton icon={<Plus size={15} />} row="providers.set" dialog={(close) => <AddProvider onClose={close} />}>
           Add a provider
-        </Button>
+        </DialogButton>
       }
     >
       <List
@@ -41,32 +47,10 @@ export function Providers() {
           { head: "Issuer", grow: true, cell: ({ issuer }) => <Mono>{issuer}</Mono> },
           { head: "Callback", wide: true, cell: ({ callback_url: url }) => <Mono>{url}</Mono> },
           timeColumn("Changed", (row: Provider) => row.updated_at),
-          {
-            head: "",
-            end: true,
-            cell: (provider) => (
-              <RemoveButton
-                row="providers.delete"
-                label={`Remove ${provider.name}`}
-                onClick={() => setRemoving(provider)}
-              />
-            ),
-          },
+          removal.column,
         ]}
       />
-      {adding && <AddProvider onClose={() => setAdding(false)} />}
-      {removing !== undefined && (
-        <ConfirmAction
-          row="providers.delete"
-          title="Remove a provider"
-          submit="Remove"
-          typed={removing.id}
-          input={{ params: { id: removing.id } }}
-          onClose={() => setRemoving(undefined)}
-        >
-          Nobody signs in with it any more. Who has no passkey then needs an invitation; sessions go on.
-        </ConfirmAction>
-      )}
+      {removal.dialog}
     </Section>
   );
 }

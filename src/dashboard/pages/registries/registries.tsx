@@ -1,15 +1,15 @@
 import { Plus } from "lucide-react";
-import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
 import { textOf } from "../../data/text-of.ts";
-import { ActionDialog, ConfirmAction } from "../../ui/action-dialog.tsx";
-import { Button, RemoveButton } from "../../ui/button.tsx";
+import { ActionDialog } from "../../ui/action-dialog.tsx";
+import { DialogButton } from "../../ui/dialog-button.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { List } from "../../ui/list.tsx";
 import { Section } from "../../ui/page.tsx";
-import { timeColumn, type Column } from "../../ui/table.tsx";
+import { timeColumn } from "../../ui/table.tsx";
 import { Mono, Plain } from "../../ui/text.tsx";
+import { useRemoval } from "../../ui/use-removal.tsx";
 import { Empty } from "../../ui/view.tsx";
 
 type Registry = Answer<"registries.list">["registries"][number];
@@ -17,8 +17,13 @@ type Registry = Answer<"registries.list">["registries"][number];
 /** Lists the registries that builds log in to for private images. */
 export function Registries() {
   const registries = useCall("registries.list", {});
-  const [adding, setAdding] = useState(false);
-  const [removing, setRemoving] = useState<Registry>();
+  const removal = useRemoval({
+    row: "registries.delete",
+    title: "Remove a registry",
+    nameOf: ({ host }: Registry) => host,
+    input: ({ host }) => ({ params: { host } }),
+    warning: "Builds can pull no private image from there any more.",
+  });
   return (
     <Section
       title="Image registries"
@@ -29,49 +34,31 @@ export function Registries() {
         </>
       }
       actions={
-        <Button icon={<Plus size={15} />} row="registries.set" onClick={() => setAdding(true)}>
+        <DialogButton
+          icon={<Plus size={15} />}
+          row="registries.set"
+          dialog={(close) => <AddRegistry onClose={close} />}
+        >
           Add a registry
-        </Button>
+        </DialogButton>
       }
     >
       <List
         of={registries}
         caption="Image registries"
         rows={(data) => data.registries}
-        columns={columnsFor(setRemoving)}
+        columns={[
+          { head: "Host", grow: true, cell: ({ host }) => <Mono>{host}</Mono> },
+          { head: "User", cell: ({ username }) => <Plain>{username}</Plain> },
+          timeColumn("Changed", (row: Registry) => row.updated_at),
+          removal.column,
+        ]}
         keyOf={({ host }) => host}
         empty={<Empty title="No registries yet">Public images need no login.</Empty>}
       />
-      {adding && <AddRegistry onClose={() => setAdding(false)} />}
-      {removing !== undefined && (
-        <ConfirmAction
-          row="registries.delete"
-          title="Remove a registry"
-          submit="Remove"
-          typed={removing.host}
-          input={{ params: { host: removing.host } }}
-          onClose={() => setRemoving(undefined)}
-        >
-          Builds can pull no private image from there any more.
-        </ConfirmAction>
-      )}
+      {removal.dialog}
     </Section>
   );
-}
-
-function columnsFor(onRemove: (registry: Registry) => void): readonly Column<Registry>[] {
-  return [
-    { head: "Host", grow: true, cell: ({ host }) => <Mono>{host}</Mono> },
-    { head: "User", cell: ({ username }) => <Plain>{username}</Plain> },
-    timeColumn("Changed", (row) => row.updated_at),
-    {
-      head: "",
-      end: true,
-      cell: (registry) => (
-        <RemoveButton row="registries.delete" label={`Remove ${registry.host}`} onClick={() => onRemove(registry)} />
-      ),
-    },
-  ];
 }
 
 export function AddRegistry({ onClose }: { readonly onClose: () => void }) {

@@ -32,7 +32,6 @@ export interface RequestsSearch {
 
 const route = getRouteApi("/projects/$slug/requests");
 
-/** The page of the requests that the edge answered: one by one, or by path. */
 export function RequestsPage() {
   const search = route.useSearch();
   const navigate = route.useNavigate();

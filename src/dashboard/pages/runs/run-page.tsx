@@ -16,7 +16,6 @@ import { ExitCode, RunTime, type Run } from "./runs.tsx";
 
 const route = getRouteApi("/projects/$slug/runs/$number");
 
-/** The page of a one-off command with its output, live. */
 export function RunPage() {
   const { slug, number } = route.useParams();
   const { text, complete, error, subject: run } = useRunOutput(slug, number);

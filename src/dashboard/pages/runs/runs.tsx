@@ -1,11 +1,10 @@
 import { Link } from "@tanstack/react-router";
 import { SquareTerminal } from "lucide-react";
-import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { duration } from "../../data/format.ts";
 import { useProject } from "../../data/project.ts";
 import { usePages } from "../../data/use-pages.ts";
-import { Button } from "../../ui/button.tsx";
+import { DialogButton } from "../../ui/dialog-button.tsx";
 import { List } from "../../ui/list.tsx";
 import { Section } from "../../ui/page.tsx";
 import { State } from "../../ui/status.tsx";
@@ -20,7 +19,6 @@ export type Run = Answer<"runs.list">["runs"][number];
 export function Runs({ slug }: { readonly slug: string }) {
   const runs = usePages("runs.list", { params: { slug } });
   const { data: project } = useProject();
-  const [starting, setStarting] = useState(false);
   const isDeployed = project?.active_deployment !== null;
   const why = isDeployed ? undefined : "Deploy a version first.";
   return (
@@ -28,15 +26,15 @@ export function Runs({ slug }: { readonly slug: string }) {
       title="One-off commands"
       lead="Run in the image of a deployment with its variables, database and storage: a migration, an import, a look around."
       actions={
-        <Button
+        <DialogButton
           look="primary"
           icon={<SquareTerminal size={15} />}
           row="runs.create"
           why={why}
-          onClick={() => setStarting(true)}
+          dialog={(close) => <StartRun slug={slug} onClose={close} />}
         >
           Run a command
-        </Button>
+        </DialogButton>
       }
     >
       <List
@@ -58,7 +56,6 @@ export function Runs({ slug }: { readonly slug: string }) {
           </Empty>
         }
       />
-      {starting && <StartRun slug={slug} onClose={() => setStarting(false)} />}
     </Section>
   );
 }

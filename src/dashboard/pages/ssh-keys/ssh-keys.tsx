@@ -1,16 +1,16 @@
 import { Plus } from "lucide-react";
-import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
 import { textOf } from "../../data/text-of.ts";
-import { ActionDialog, ConfirmAction } from "../../ui/action-dialog.tsx";
-import { Button, RemoveButton } from "../../ui/button.tsx";
+import { ActionDialog } from "../../ui/action-dialog.tsx";
+import { DialogButton } from "../../ui/dialog-button.tsx";
 import { Field, TextArea, TextField } from "../../ui/field.tsx";
 import { List } from "../../ui/list.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
-import { timeColumn, type Column } from "../../ui/table.tsx";
+import { timeColumn } from "../../ui/table.tsx";
 import { Mono, Plain } from "../../ui/text.tsx";
+import { useRemoval } from "../../ui/use-removal.tsx";
 import { Empty } from "../../ui/view.tsx";
 
 type Key = Answer<"ssh-keys.list">["ssh_keys"][number];
@@ -18,23 +18,41 @@ type Key = Answer<"ssh-keys.list">["ssh_keys"][number];
 /** Lists the keys for git over SSH. Each has the rights of the token that registered it, and is valid as long as that token. */
 export function SshKeys() {
   const keys = useCall("ssh-keys.list", {});
-  const [adding, setAdding] = useState(false);
-  const [removing, setRemoving] = useState<Key>();
+  const removal = useRemoval({
+    row: "ssh-keys.delete",
+    title: "Remove a key",
+    nameOf: ({ name }: Key) => name,
+    input: ({ id }) => ({ params: { id } }),
+    warning: "git refuses it at once.",
+  });
   return (
     <Section
       title="SSH keys"
       lead="For git over SSH. A key is valid as long as the token that registered it."
       actions={
-        <Button icon={<Plus size={15} />} row="ssh-keys.create" onClick={() => setAdding(true)}>
+        <DialogButton icon={<Plus size={15} />} row="ssh-keys.create" dialog={(close) => <AddKey onClose={close} />}>
           Add a key
-        </Button>
+        </DialogButton>
       }
     >
       <List
         of={keys}
         caption="SSH keys"
         rows={(data) => data.ssh_keys}
-        columns={columnsFor(setRemoving)}
+        columns={[
+          { head: "Name", cell: ({ name }) => <Plain>{name}</Plain> },
+          {
+            head: "Fingerprint",
+            grow: true,
+            cell: ({ fingerprint }) => <Mono className="text-muted">{fingerprint}</Mono>,
+          },
+          {
+            head: "State",
+            cell: ({ active }) => (active ? <Status tone="ok">Active</Status> : <Status tone="off">Token gone</Status>),
+          },
+          timeColumn("Added", (row: Key) => row.created_at),
+          removal.column,
+        ]}
         keyOf={({ id }) => id}
         empty={
           <Empty title="No keys yet" command="berth keys add ~/.ssh/id_ed25519.pub">
@@ -42,38 +60,9 @@ export function SshKeys() {
           </Empty>
         }
       />
-      {adding && <AddKey onClose={() => setAdding(false)} />}
-      {removing !== undefined && (
-        <ConfirmAction
-          row="ssh-keys.delete"
-          title="Remove a key"
-          submit="Remove"
-          typed={removing.name}
-          input={{ params: { id: removing.id } }}
-          onClose={() => setRemoving(undefined)}
-        >
-          git refuses it at once.
-        </ConfirmAction>
-      )}
+      {removal.dialog}
     </Section>
   );
-}
-
-function columnsFor(onRemove: (key: Key) => void): readonly Column<Key>[] {
-  return [
-    { head: "Name", cell: ({ name }) => <Plain>{name}</Plain> },
-    { head: "Fingerprint", grow: true, cell: ({ fingerprint }) => <Mono className="text-muted">{fingerprint}</Mono> },
-    {
-      head: "State",
-      cell: ({ active }) => (active ? <Status tone="ok">Active</Status> : <Status tone="off">Token gone</Status>),
-    },
-    timeColumn("Added", (row) => row.created_at),
-    {
-      head: "",
-      end: true,
-      cell: (key) => <RemoveButton row="ssh-keys.delete" label={`Remove ${key.name}`} onClick={() => onRemove(key)} />,
-    },
-  ];
 }
 
 export function AddKey({ onClose }: { readonly onClose: () => void }) {

@@ -13,7 +13,6 @@ type Check = Answer<"status.get">["checks"][number];
 
 const order = ["fail", "unknown", "warn", "ok", "off"];
 
-/** The page of the platform's open alerts and of every check, with what helps. */
 export function StatusPage() {
   const status = useCall("status.get", {}, { pollMs: 15_000 });
   const alerts = useCall("alerts.list", {}, { pollMs: 15_000 });

@@ -6,7 +6,6 @@ import { Page } from "../../ui/page.tsx";
 
 const route = getRouteApi("/projects/$slug/timeline");
 
-/** The page of a project's events, to find what changed before a failure. */
 export function TimelinePage() {
   const slug = useSlug();
   const client = useClient();

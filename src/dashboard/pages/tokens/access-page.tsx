@@ -1,15 +1,14 @@
 import { Plus } from "lucide-react";
-import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
 import { useMe } from "../../data/me.ts";
-import { ConfirmAction } from "../../ui/action-dialog.tsx";
-import { Button, RemoveButton } from "../../ui/button.tsx";
+import { DialogButton } from "../../ui/dialog-button.tsx";
 import { List } from "../../ui/list.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { Tag } from "../../ui/status.tsx";
 import { timeColumn, type Column } from "../../ui/table.tsx";
 import { Ago, Mono, Plain } from "../../ui/text.tsx";
+import { useRemoval } from "../../ui/use-removal.tsx";
 import { People } from "../people/people.tsx";
 import { Registries } from "../registries/registries.tsx";
 import { SshKeys } from "../ssh-keys/ssh-keys.tsx";
@@ -23,13 +22,25 @@ type Token = Answer<"tokens.list">["api_tokens"][number];
 /** The page of people, API tokens, connected programs, SSH keys, webhooks and logins to image registries. */
 export function AccessPage() {
   const tokens = useCall("tokens.list", {});
-  const [creating, setCreating] = useState(false);
-  const [revoking, setRevoking] = useState<Token>();
+  const removal = useRemoval({
+    row: "tokens.delete",
+    title: "Revoke a token",
+    verb: "Revoke",
+    nameOf: ({ name }: Token) => name,
+    input: ({ id }) => ({ params: { id } }),
+    warning:
+      "Everything that uses it is refused within a second, including sessions of this dashboard and the SSH keys it registered.",
+  });
   const me = useMe();
   const action = (
-    <Button look="primary" icon={<Plus size={15} />} row="tokens.create" onClick={() => setCreating(true)}>
+    <DialogButton
+      look="primary"
+      icon={<Plus size={15} />}
+      row="tokens.create"
+      dialog={(close) => <CreateToken onClose={close} />}
+    >
       New token
-    </Button>
+    </DialogButton>
   );
   return (
     <Page
@@ -43,7 +54,7 @@ export function AccessPage() {
           of={tokens}
           caption="API tokens"
           rows={(data) => data.api_tokens.filter(({ kind }) => kind === "token")}
-          columns={columnsFor(me.token.id, setRevoking)}
+          columns={[...columnsFor(me.token.id), removal.column]}
           keyOf={({ id }) => id}
         />
       </Section>
@@ -51,25 +62,12 @@ export function AccessPage() {
       <SshKeys />
       <Webhooks />
       <Registries />
-      {creating && <CreateToken onClose={() => setCreating(false)} />}
-      {revoking !== undefined && (
-        <ConfirmAction
-          row="tokens.delete"
-          title="Revoke a token"
-          submit="Revoke"
-          typed={revoking.name}
-          input={{ params: { id: revoking.id } }}
-          onClose={() => setRevoking(undefined)}
-        >
-          Everything that uses it is refused within a second, including sessions of this dashboard and the SSH keys it
-          registered.
-        </ConfirmAction>
-      )}
+      {removal.dialog}
     </Page>
   );
 }
 
-function columnsFor(own: string, onRevoke: (token: Token) => void): readonly Column<Token>[] {
+function columnsFor(own: string): readonly Column<Token>[] {
   return [
     {
       head: "Token",
@@ -107,7 +105,6 @@ function columnsFor(own: string, onRevoke: (token: Token) => void): readonly Col
     },
     timeColumn("Last used", (row) => row.last_used_at, { none: "never" }),
     timeColumn("Expires", (row) => row.expires_at, { none: "never" }),
-    { head: "", end: true, cell: (token) => <RevokeButton token={token} onRevoke={onRevoke} /> },
   ];
 }
 
@@ -115,8 +112,4 @@ function columnsFor(own: string, onRevoke: (token: Token) => void): readonly Col
 function areasOf(scopes: readonly string[]): string {
   const areas = [...new Set(scopes.map((scope) => scope.split(":", 1)[0]))];
   return areas.length > 3 ? `${areas.slice(0, 2).join(", ")} and ${areas.length - 2} more` : areas.join(", ");
-}
-
-function RevokeButton({ token, onRevoke }: { readonly token: Token; readonly onRevoke: (token: Token) => void }) {
-  return <RemoveButton row="tokens.delete" label={`Revoke ${token.name}`} onClick={() => onRevoke(token)} />;
 }

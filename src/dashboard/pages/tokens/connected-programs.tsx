@@ -1,12 +1,10 @@
-import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
-import { ConfirmAction } from "../../ui/action-dialog.tsx";
-import { RemoveButton } from "../../ui/button.tsx";
 import { List } from "../../ui/list.tsx";
 import { Section } from "../../ui/page.tsx";
 import { timeColumn, type Column } from "../../ui/table.tsx";
 import { Plain } from "../../ui/text.tsx";
+import { useRemoval } from "../../ui/use-removal.tsx";
 import { Empty } from "../../ui/view.tsx";
 import { TokenRights } from "./token-rights.tsx";
 
@@ -15,7 +13,14 @@ type Token = Answer<"tokens.list">["api_tokens"][number];
 /** Lists the programs that people connected by a consent page: command lines, and agents at `/mcp`. */
 export function ConnectedPrograms() {
   const tokens = useCall("tokens.list", {});
-  const [ending, setEnding] = useState<Token>();
+  const removal = useRemoval({
+    row: "tokens.delete",
+    title: "Disconnect a program",
+    verb: "Disconnect",
+    nameOf: ({ name }: Token) => name,
+    input: ({ id }) => ({ params: { id } }),
+    warning: "It is refused within a second, until a person connects it again.",
+  });
   // The list of tokens above comes from the same call, and says why.
   if (tokens.isError) return null;
   return (
@@ -27,7 +32,7 @@ export function ConnectedPrograms() {
         of={tokens}
         caption="Connected programs"
         rows={(data) => data.api_tokens.filter(({ kind }) => kind !== "token")}
-        columns={columnsFor(setEnding)}
+        columns={[...columns, removal.column]}
         keyOf={({ id }) => id}
         empty={
           <Empty title="No program is connected" command={`berth login ${location.origin}`}>
@@ -35,52 +40,32 @@ export function ConnectedPrograms() {
           </Empty>
         }
       />
-      {ending !== undefined && (
-        <ConfirmAction
-          row="tokens.delete"
-          title="Disconnect a program"
-          submit="Disconnect"
-          typed={ending.name}
-          input={{ params: { id: ending.id } }}
-          onClose={() => setEnding(undefined)}
-        >
-          It is refused within a second, until a person connects it again.
-        </ConfirmAction>
-      )}
+      {removal.dialog}
     </Section>
   );
 }
 
-function columnsFor(onEnd: (token: Token) => void): readonly Column<Token>[] {
-  return [
-    {
-      head: "Program",
-      grow: true,
-      cell: ({ name, person, kind }) => (
-        <span className="flex min-w-0 flex-col leading-4.5">
-          <span className="truncate font-medium">
-            <Plain>{name}</Plain>
-          </span>
-          <span className="truncate text-xs text-faint">
-            {kind === "mcp" ? "agent at /mcp" : "command line"}
-            {person !== null && (
-              <>
-                , for <Plain>{person}</Plain>
-              </>
-            )}
-          </span>
+const columns: readonly Column<Token>[] = [
+  {
+    head: "Program",
+    grow: true,
+    cell: ({ name, person, kind }) => (
+      <span className="flex min-w-0 flex-col leading-4.5">
+        <span className="truncate font-medium">
+          <Plain>{name}</Plain>
         </span>
-      ),
-    },
-    { head: "Role", wide: true, cell: (token) => <TokenRights of={token} /> },
-    timeColumn("Last used", (row) => row.last_used_at, { none: "never" }),
-    timeColumn("Expires", (row) => row.expires_at, { none: "never" }),
-    {
-      head: "",
-      end: true,
-      cell: (token) => (
-        <RemoveButton row="tokens.delete" label={`Disconnect ${token.name}`} onClick={() => onEnd(token)} />
-      ),
-    },
-  ];
-}
+        <span className="truncate text-xs text-faint">
+          {kind === "mcp" ? "agent at /mcp" : "command line"}
+          {person !== null && (
+            <>
+              , for <Plain>{person}</Plain>
+            </>
+          )}
+        </span>
+      </span>
+    ),
+  },
+  { head: "Role", wide: true, cell: (token) => <TokenRights of={token} /> },
+  timeColumn("Last used", (row) => row.last_used_at, { none: "never" }),
+  timeColumn("Expires", (row) => row.expires_at, { none: "never" }),
+];

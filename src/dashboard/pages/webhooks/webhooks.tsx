@@ -1,15 +1,16 @@
 import { Plus, Send } from "lucide-react";
-import { useState } from "react";
+import { useState, type ReactNode } from "react";
 import { webhookEvents } from "../../../contract/webhooks.ts";
 import { useCall } from "../../data/api.ts";
 import { useWhyNot } from "../../data/me.ts";
-import { ConfirmAction } from "../../ui/action-dialog.tsx";
-import { Button, IconButton, RemoveButton } from "../../ui/button.tsx";
+import { IconButton } from "../../ui/button.tsx";
+import { DialogButton } from "../../ui/dialog-button.tsx";
 import { List } from "../../ui/list.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
 import { type Column } from "../../ui/table.tsx";
 import { Mono, Plain } from "../../ui/text.tsx";
+import { useRemoval } from "../../ui/use-removal.tsx";
 import { Empty } from "../../ui/view.tsx";
 import { AddWebhook } from "./add-webhook.tsx";
 import { Deliveries } from "./deliveries.tsx";
@@ -23,53 +24,47 @@ export function Webhooks() {
 
 function OwnersWebhooks() {
   const webhooks = useCall("webhooks.list", {});
-  const [adding, setAdding] = useState(false);
   const [shown, setShown] = useState<Webhook>();
-  const [removing, setRemoving] = useState<Webhook>();
+  const removal = useRemoval({
+    row: "webhooks.delete",
+    title: "Remove a webhook",
+    nameOf: ({ name }: Webhook) => name,
+    input: ({ id }) => ({ params: { id } }),
+    warning: "Nothing more is sent, and the list of its deliveries is deleted.",
+  });
   return (
     <Section
       title="Webhooks"
       lead="Deployments, builds, alerts, backups, certificates and waiting approvals, sent to other services."
       actions={
-        <Button icon={<Plus size={15} />} row="webhooks.create" onClick={() => setAdding(true)}>
+        <DialogButton
+          icon={<Plus size={15} />}
+          row="webhooks.create"
+          dialog={(close) => <AddWebhook onClose={close} />}
+        >
           Add a webhook
-        </Button>
+        </DialogButton>
       }
     >
       <List
         of={webhooks}
         caption="Webhooks"
         rows={(data) => data.webhooks}
-        columns={columnsFor({ onShow: setShown, onRemove: setRemoving })}
+        columns={columnsFor(setShown, removal.button)}
         keyOf={({ id }) => id}
         empty={
           <Empty title="No webhooks yet">Berth can send the events here to a chat or to a service of yours.</Empty>
         }
       />
-      {adding && <AddWebhook onClose={() => setAdding(false)} />}
       {shown !== undefined && <Deliveries webhook={shown} onClose={() => setShown(undefined)} />}
-      {removing !== undefined && (
-        <ConfirmAction
-          row="webhooks.delete"
-          title="Remove a webhook"
-          submit="Remove"
-          typed={removing.name}
-          input={{ params: { id: removing.id } }}
-          onClose={() => setRemoving(undefined)}
-        >
-          Nothing more is sent, and the list of its deliveries is deleted.
-        </ConfirmAction>
-      )}
+      {removal.dialog}
     </Section>
   );
 }
 
-interface Acts {
-  readonly onShow: (webhook: Webhook) => void;
-  readonly onRemove: (webhook: Webhook) => void;
-}
+type Of<T> = (webhook: Webhook) => T;
 
-function columnsFor({ onShow, onRemove }: Acts): readonly Column<Webhook>[] {
+function columnsFor(onShow: Of<void>, removeButton: Of<ReactNode>): readonly Column<Webhook>[] {
   return [
     {
       head: "Webhook",
@@ -104,7 +99,7 @@ function columnsFor({ onShow, onRemove }: Acts): readonly Column<Webhook>[] {
           <IconButton label={`Deliveries of ${webhook.name}`} onClick={() => onShow(webhook)}>
             <Send size={14} />
           </IconButton>
-          <RemoveButton row="webhooks.delete" label={`Remove ${webhook.name}`} onClick={() => onRemove(webhook)} />
+          {removeButton(webhook)}
         </span>
       ),
     },
