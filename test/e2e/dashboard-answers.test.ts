@@ -1,7 +1,11 @@
+import { Client as Agent } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Locator, Page } from "playwright-core";
-import type { Client } from "../../src/contract/client.ts";
+import type { Answer, Client } from "../../src/contract/client.ts";
+import { cliUser } from "../support/cli.ts";
 import { eventually } from "../support/eventually.ts";
 import { countedClicks } from "./dashboard-clicks.ts";
 import { looksRight, screens } from "./dashboard-page.ts";
@@ -154,6 +158,23 @@ test("an application that became slow: all five answers", { skip }, async () => 
   );
 });
 
+test("page, command line and MCP name the path that is slow", { skip }, async () => {
+  await page.goto(at("/projects/slow/requests?by=path&sort=slow"));
+  await page.getByRole("table", { name: "Paths" }).getByRole("row").nth(1).getByText("/late").waitFor();
+  await using user = await cliUser({ url: platform.api, token: platform.token });
+  const { stdout } = await user.berth(["requests", "-p", "slow", "--paths", "--sort", "slow"]);
+  assert.match(stdout.split("\n")[1] ?? "", /\/late/, stdout);
+  const agent = new Agent({ name: "agent", version: "1" });
+  const requestInit = { headers: { authorization: `Bearer ${platform.token}` } };
+  const transport = new StreamableHTTPClientTransport(new URL("/mcp", platform.api), { requestInit });
+  await agent.connect(transport as unknown as Transport);
+  const given = { action: "paths", slug: "slow", sort: "slow" };
+  const { structuredContent } = await agent.callTool({ name: "metrics", arguments: given });
+  const { result } = structuredContent as { result: Answer<"requests.paths"> };
+  assert.equal(result.paths[0]?.path, "/late");
+  await agent.close();
+});
+
 test("an application whose domain waits: all five answers", { skip }, async () => {
   await answers(page, "is it OK?", row("waits").getByText("Healthy"));
   const need = page.getByRole("region", { name: "Needs you" }).getByRole("link", { name: /waits/ });
@@ -164,6 +185,39 @@ test("an application whose domain waits: all five answers", { skip }, async () =
   const domains = troubles().getByRole("link", { name: "Open the domains" });
   await answers(page, "which record?", page.getByRole("button", { name: /Copy the value of the A/ }), need, domains);
 });
+
+test(
+  "a first deployment that fails shows which variables its .env.example names, and sets them",
+  { skip },
+  async () => {
+    const lacking = { slug: "lacks" };
+    await client.call("projects.create", { body: { ...lacking, name: "Lacks" } });
+    const sources = {
+      "package.json": JSON.stringify({ name: "lacks", private: true, scripts: { start: "node server.js" } }),
+      "server.js": `if (!process.env.PAYMENT_KEY) throw new Error("PAYMENT_KEY is missing");`,
+      ".env.example": "PORT=8080\nPAYMENT_KEY=\nDATABASE_URL=postgres://localhost/lacks\n",
+    };
+    const id = await upload(client, "lacks", sources);
+    const isOver = async () => (await client.call("builds.get", { params: { id } })).deployment?.status === "failed";
+    await eventually(isOver, "the first deployment fails");
+    await page.goto(at("/projects/lacks"));
+    const missing = page.locator("section").filter({ has: page.getByRole("heading", { name: "Missing" }) });
+    await missing.getByText("PAYMENT_KEY").waitFor();
+    await looksRight(page);
+    await press("Set them");
+    await page.getByRole("dialog").getByLabel("PAYMENT_KEY").fill("pk_1");
+    await looksRight(page);
+    await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
+    await missing.getByText("PAYMENT_KEY").waitFor({ state: "detached" });
+    await press("Create a PostgreSQL database");
+    await missing.waitFor({ state: "detached" });
+    const { variables } = await client.call("env.list", { params: lacking });
+    assert.deepEqual(
+      variables.filter(({ system }) => !system).map(({ key }) => key),
+      ["PAYMENT_KEY"],
+    );
+  },
+);
 
 test("on a phone, a failed deployment is read and rolled back with one hand", { skip }, async () => {
   const phone = await visitorWith(platform.token, { viewport: screens.phone, isMobile: true, hasTouch: true });

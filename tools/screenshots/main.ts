@@ -56,7 +56,7 @@ const ofButtons = [
   ["/projects/shop/database/public/orders", "Insert a row"],
   ["/projects/shop/settings", "Delete"],
   ["/access", "New token"],
-  ["/access", "Add a webhook"],
+  ["/access", "Add a channel"],
   ["/operator/organizations", "New organization"],
 ] as const;
 

@@ -89,7 +89,11 @@ export const states: Readonly<Record<string, State>> = {
     await open("/projects/shop/cron");
     await openPages(page);
     await page.route(everyCall, (route) => route.abort());
-    await page.getByRole("link", { name: "Database", exact: true }).first().click();
+    await page
+      .getByRole("link", { name: /^Data(?:base)?$/ })
+      .filter({ visible: true })
+      .first()
+      .click();
     await page.getByText("The platform does not answer").first().waitFor();
   },
   unreachable: async ({ page, visit }) => {

@@ -8,7 +8,14 @@ const pausesMs = { first: 500, most: 10_000 };
 const refresh = { ms: 1000, most: 10, thenMs: 3000 };
 
 // Changes do not refresh these routes. Their pages read them at their own pace, because they are large or need lookups outside of the platform.
-const ownPace = ["builds.logs", "data.rows", "data.tables", "metrics.get", "self-description.capabilities"];
+const ownPace = [
+  "builds.logs",
+  "builds.plan",
+  "data.rows",
+  "data.tables",
+  "metrics.get",
+  "self-description.capabilities",
+];
 
 /**
  * Refreshes what is on the page whenever the organization's stream of changes names it. A hidden page closes its stream, because a browser

@@ -100,6 +100,12 @@ export function capitalized(word: string): string {
   return `${word[0]?.toUpperCase() ?? ""}${word.slice(1)}`.replaceAll("_", " ");
 }
 
+/** Makes a slug of a name; empty if no letter of it may be in one. */
+export function slugOf(name: string): string {
+  const words = name.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-");
+  return words.slice(0, 40).replaceAll(/^-+|-+$/g, "");
+}
+
 /** Whether a project's name says no more than its slug. */
 export function isNamedBySlug({ name, slug }: { readonly name: string; readonly slug: string }): boolean {
   return name.toLowerCase().replaceAll(" ", "-") === slug;

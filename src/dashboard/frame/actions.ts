@@ -39,7 +39,7 @@ export const globalActions = {
   project: ["New project …", "projects.create"],
   token: ["New token …", "tokens.create"],
   sshKey: ["Add an SSH key …", "ssh-keys.create"],
-  webhook: ["Add a webhook …", "webhooks.create"],
+  webhook: ["Add a notification channel …", "webhooks.create"],
   registry: ["Add an image registry …", "registries.set"],
   org: ["New organization …", "orgs.create"],
 } as const satisfies Record<string, readonly [string, RouteName]>;

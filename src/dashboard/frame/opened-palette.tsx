@@ -75,9 +75,13 @@ export function OpenedPalette({ scope, onClose, onAsk }: OpenedProps) {
           >
             <span className="flex min-w-0 items-center gap-2.5">
               {item.tone !== undefined && <Dot tone={item.tone} />}
+              {item.icon !== undefined && <item.icon aria-hidden size={15} className="shrink-0 text-faint" />}
               <span className="truncate font-medium">{item.label}</span>
             </span>
             <span className="max-w-[60%] shrink-0 truncate text-muted" title={item.hint}>
+              {item.keys !== undefined && (
+                <kbd className="mr-3 text-xs max-sm:hidden pointer-coarse:hidden">{item.keys}</kbd>
+              )}
               {item.hint}
             </span>
           </li>

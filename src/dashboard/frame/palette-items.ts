@@ -1,3 +1,4 @@
+import { PanelTop, Zap } from "lucide-react";
 import { useNavigate, useParams, useRouterState } from "@tanstack/react-router";
 import { route, type RouteName } from "../../contract/routes.ts";
 import { useCall } from "../data/api.ts";
@@ -17,6 +18,9 @@ export interface Item {
   readonly hint: string;
   readonly isOff?: boolean;
   readonly tone?: Tone;
+  readonly icon?: typeof Zap;
+  /** The keys that lead there without the palette. */
+  readonly keys?: string;
   readonly go: () => void;
 }
 
@@ -80,17 +84,23 @@ function useProjects(projects: readonly OverviewProject[], scope: PaletteScope):
   });
 }
 
+const compare = ["/projects/$slug/compare", "Compare deployments", ""] as const;
+
 function usePlaces(expanded: readonly string[]): readonly Item[] {
   const navigate = useNavigate();
+  const { slug: here } = useParams({ strict: false });
   const me = useMe();
   const pages = sections.filter((section) => section.operator !== true || me.platform_admin);
   return [
-    ...pages.map(({ to, label }) => ({ label, hint: "Page", go: () => void navigate({ to }) })),
-    { label: "Session, usage and limits", hint: "Page", go: () => void navigate({ to: "/account" }) },
+    ...pages.map(({ to, label, icon, key }) => ({
+      ...{ label, hint: "Page", icon, keys: `g ${key}` },
+      go: () => void navigate({ to }),
+    })),
+    { label: "Session, usage and limits", hint: "Page", icon: PanelTop, go: () => void navigate({ to: "/account" }) },
     ...expanded.flatMap((slug) =>
-      [...projectTabs.slice(1), ["/projects/$slug/compare", "Compare deployments"] as const].map(([to, label]) => ({
-        label: `${slug}: ${label}`,
-        hint: "Project page",
+      [...projectTabs.slice(1), compare].map(([to, label, key]) => ({
+        ...{ label: `${slug}: ${label}`, hint: "Project page", icon: PanelTop },
+        ...(slug === here && key !== "" ? { keys: `g ${key}` } : {}),
         go: () => void navigate({ to, params: { slug } }),
       })),
     ),
@@ -103,7 +113,7 @@ function useActions(living: readonly OverviewProject[], expanded: readonly strin
   const { slug: here } = useParams({ strict: false });
   const itemOf = (label: string, row: RouteName, asked: Asked): Item => {
     const why = whyNot(me, row);
-    return { label, hint: why ?? "Action", isOff: why !== undefined, go: () => onAsk(asked) };
+    return { label, hint: why ?? "Action", icon: Zap, isOff: why !== undefined, go: () => onAsk(asked) };
   };
   const ofProject = (slug: string) =>
     entriesOf(projectActions)
@@ -120,17 +130,22 @@ function useActions(living: readonly OverviewProject[], expanded: readonly strin
       ...ofAll,
       ...expanded.filter((slug) => slug !== here).flatMap(ofProject),
       ...(["light", "dark", "system"] as const).map((theme) => ({
-        label: `Theme: ${theme}`,
-        hint: "Action",
+        ...{ label: `Theme: ${theme}`, hint: "Action", icon: Zap },
         go: () => setTheme(theme),
       })),
       ...(matchMedia("(pointer: coarse)").matches ? [] : [keys]),
-      { label: "Sign out", hint: "Action", go: () => void signOut() },
+      { label: "Sign out", hint: "Action", icon: Zap, go: () => void signOut() },
     ],
   };
 }
 
-const keys: Item = { label: "Keys", hint: "Action", go: () => dispatchEvent(new Event("berth-keys")) };
+const keys: Item = {
+  label: "Keys",
+  hint: "Action",
+  icon: Zap,
+  keys: "?",
+  go: () => dispatchEvent(new Event("berth-keys")),
+};
 
 function entriesOf<T extends Record<string, readonly [string, RouteName]>>(table: T) {
   return Object.entries(table) as [keyof T & string, readonly [string, RouteName]][];

@@ -86,8 +86,10 @@ export function Sidebar() {
           </>
         )}
       </nav>
-      <How />
-      <footer className="flex items-center gap-1 border-t border-line py-2 pr-2 pl-4">
+      <div className="flex flex-col border-y border-line">
+        <How />
+      </div>
+      <footer className="flex items-center gap-1 py-2 pr-2 pl-4">
         <Link to="/account" className="min-w-0 flex-1 rounded-sm leading-4 hover:text-accent">
           <p className="truncate text-sm">
             <Plain>{me.token.name}</Plain>
@@ -107,7 +109,7 @@ export function Sidebar() {
 function How() {
   const route = useRouterState({ select: ({ matches }) => matches.at(-1)?.fullPath ?? "/" });
   return (
-    <a href={docsAbout(route)} target="_blank" rel="noreferrer" className={`${item} mx-2 mb-2`}>
+    <a href={docsAbout(route)} target="_blank" rel="noreferrer" className={`${item} mx-2 my-1`}>
       <BookOpen aria-hidden size={15} />
       <span className="flex-1">How this page works</span>
     </a>

@@ -9,7 +9,11 @@ interface ChoiceProps<T extends string> {
 /** A choice of one among a few options that are all visible. */
 export function Choice<T extends string>({ label, options, value, onChange, words = {} }: ChoiceProps<T>) {
   return (
-    <div role="group" aria-label={label} className="inline-flex rounded-md border border-line bg-panel p-0.5">
+    <div
+      role="group"
+      aria-label={label}
+      className="inline-flex max-w-full flex-wrap rounded-md border border-line bg-panel p-0.5"
+    >
       {options.map((option) => (
         <button
           key={option}

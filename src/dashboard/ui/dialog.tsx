@@ -1,5 +1,6 @@
 import { X } from "lucide-react";
 import { useId, type ReactNode } from "react";
+import { createPortal } from "react-dom";
 import { visible } from "../data/format.ts";
 import { IconButton } from "./button.tsx";
 import { useModal } from "./use-modal.ts";
@@ -19,11 +20,14 @@ const shapes = {
   bottom: "mx-0 mt-auto mb-0 w-full max-w-full max-h-[calc(100dvh-3rem)] rounded-t-lg border-t",
 };
 
-/** The browser's own dialog: it traps focus, closes on Escape, makes the page behind it inert and then returns the focus. */
+/**
+ * The browser's own dialog: it traps focus, closes on Escape, makes the page behind it inert and then returns the focus. It stands at the
+ * end of the page, so that it does not look like the table in which the button that opens it is.
+ */
 export function Dialog({ title, onClose, children, shape = "dialog" }: DialogProps) {
   const ref = useModal((dialog) => firstControl(dialog)?.focus());
   const id = useId();
-  return (
+  return createPortal(
     <dialog
       ref={ref}
       aria-labelledby={id}
@@ -45,7 +49,8 @@ export function Dialog({ title, onClose, children, shape = "dialog" }: DialogPro
           <div className="p-5">{children}</div>
         </div>
       </div>
-    </dialog>
+    </dialog>,
+    document.body,
   );
 }
 

@@ -245,6 +245,7 @@ const Block = memo(function Block({
         <LogRow
           key={at}
           line={line}
+          above={lines[at - 1]}
           wraps={wraps}
           query={query}
           isHit={hit === at}

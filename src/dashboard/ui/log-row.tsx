@@ -18,6 +18,8 @@ export interface LogLine {
 
 interface LogRowProps {
   readonly line: LogLine;
+  /** The line above. On a phone, a build's time stands above the first line of a second only. */
+  readonly above: LogLine | undefined;
   readonly wraps: boolean;
   readonly query: string;
   readonly isHit: boolean;
@@ -45,10 +47,11 @@ const hanging = "sm:pl-[calc(17ch+2.5rem)] sm:indent-[calc(-17ch-1.5rem)]";
 const hangingWithoutName = "sm:pl-[calc(8ch+1.75rem)] sm:indent-[calc(-8ch-0.75rem)]";
 
 /** A line of a log, one or more rows high. A line that is a JSON object shows its message, and opens to show its fields. */
-export function LogRow({ line, wraps, query, isHit, isOpen, onField }: LogRowProps) {
+export function LogRow({ line, above, wraps, query, isHit, isOpen, onField }: LogRowProps) {
   const { at, process, replica, level, text } = line;
   const isObject = text.startsWith("{") && text.trimEnd().endsWith("}");
   const message = isObject ? messageOf(text) : undefined;
+  const isSameTime = wraps && replica === null && above?.at === at;
   return (
     <>
       <div
@@ -58,7 +61,7 @@ export function LogRow({ line, wraps, query, isHit, isOpen, onField }: LogRowPro
       >
         {isObject && <button type="button" data-fold aria-expanded={isOpen} aria-label="Fields" className="fold" />}
         {at !== null && (
-          <time dateTime={at} className="mr-3 text-muted select-none">
+          <time dateTime={at} className={`mr-3 text-muted select-none ${isSameTime ? "max-sm:hidden" : ""}`}>
             {clock.format(new Date(at))}
           </time>
         )}
@@ -70,7 +73,7 @@ export function LogRow({ line, wraps, query, isHit, isOpen, onField }: LogRowPro
             {nameOf(process ?? "web", replica)}
           </span>
         )}
-        {wraps && at !== null && <br className="sm:hidden" />}
+        {wraps && at !== null && !isSameTime && <br className="sm:hidden" />}
         {message === undefined ? (
           <Ansi text={text === "" ? " " : text} query={query} />
         ) : (

@@ -144,7 +144,7 @@ function optionsOf({
         size: 62,
         values: (_, ticks) => ticks.map(format),
         space: 34,
-        ...(isBinary ? { incrs: powersOfTwo } : {}),
+        incrs: isBinary ? powersOfTwo : roundSteps,
       },
     ],
     series: [
@@ -161,6 +161,10 @@ function optionsOf({
   };
 }
 
+// Without uPlot's 2.5, whose multiples need a decimal more than the others.
+const roundSteps = Array.from({ length: 15 }, (_, power) =>
+  [1, 2, 5].map((step) => Number(`${step}e${power - 3}`)),
+).flat();
 const powersOfTwo = Array.from({ length: 50 }, (_, power) => 2 ** power);
 
 /** Returns the values between two gaps, which need a point because no line reaches them. */

@@ -1,43 +1,32 @@
-import { useState } from "react";
 import { useCall } from "../../data/api.ts";
 import { exact } from "../../data/format.ts";
-import { Button } from "../../ui/button.tsx";
 import { ConfirmAction } from "../../ui/action-dialog.tsx";
+import { DialogButton } from "../../ui/dialog-button.tsx";
 import { List } from "../../ui/list.tsx";
 import { timeColumn, type Column } from "../../ui/table.tsx";
 import { Mono } from "../../ui/text.tsx";
 import type { Answer } from "../../../contract/client.ts";
 
 type Database = Answer<"backups.restored">["databases"][number];
-interface Open {
-  readonly kind: "promote" | "drop";
-  readonly database: string;
-}
 
 /** Lists restored databases, each of which can be promoted or dropped. */
 export function Restored({ slug }: { readonly slug: string }) {
   const restored = useCall("backups.restored", { params: { slug } });
-  const [open, setOpen] = useState<Open>();
-  const close = () => setOpen(undefined);
   return (
-    <>
-      <List
-        of={restored}
-        caption="Restored databases"
-        rows={({ databases }) => databases}
-        columns={columnsFor(setOpen)}
-        keyOf={({ database }) => database}
-        empty={
-          <p className="text-sm text-faint">None yet. To restore a backup, open its page; a moment, choose it above.</p>
-        }
-      />
-      {open?.kind === "promote" && <Promote slug={slug} database={open.database} onClose={close} />}
-      {open?.kind === "drop" && <Drop slug={slug} database={open.database} onClose={close} />}
-    </>
+    <List
+      of={restored}
+      caption="Restored databases"
+      rows={({ databases }) => databases}
+      columns={columnsFor(slug)}
+      keyOf={({ database }) => database}
+      empty={
+        <p className="text-sm text-faint">None yet. To restore a backup, open its page; a moment, choose it above.</p>
+      }
+    />
   );
 }
 
-function columnsFor(onOpen: (open: Open) => void): readonly Column<Database>[] {
+function columnsFor(slug: string): readonly Column<Database>[] {
   return [
     { head: "Database", grow: true, cell: ({ database }) => <Mono className="font-medium">{database}</Mono> },
     {
@@ -53,19 +42,29 @@ function columnsFor(onOpen: (open: Open) => void): readonly Column<Database>[] {
         ),
     },
     timeColumn("Made", (row) => row.created_at),
-    { head: "", end: true, cell: ({ database }) => <Actions database={database} onOpen={onOpen} /> },
+    { head: "", end: true, cell: ({ database }) => <Actions slug={slug} database={database} /> },
   ];
 }
 
-function Actions({ database, onOpen }: { readonly database: string; readonly onOpen: (open: Open) => void }) {
+function Actions(of: Omit<OfDatabase, "onClose">) {
   return (
     <span className="inline-flex gap-1">
-      <Button look="quiet" className="h-7" row="backups.promote" onClick={() => onOpen({ kind: "promote", database })}>
+      <DialogButton
+        look="quiet"
+        className="h-7"
+        row="backups.promote"
+        dialog={(close) => <Promote {...of} onClose={close} />}
+      >
         Promote
-      </Button>
-      <Button look="quiet" className="h-7" row="backups.drop" onClick={() => onOpen({ kind: "drop", database })}>
+      </DialogButton>
+      <DialogButton
+        look="quiet"
+        className="h-7"
+        row="backups.drop"
+        dialog={(close) => <Drop {...of} onClose={close} />}
+      >
         Drop
-      </Button>
+      </DialogButton>
     </span>
   );
 }

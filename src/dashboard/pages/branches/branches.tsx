@@ -1,11 +1,11 @@
 import { GitBranch } from "lucide-react";
-import { useState } from "react";
+import { useState, type ReactNode } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
 import { bytes } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { textOf } from "../../data/text-of.ts";
-import { ActionDialog, ConfirmAction } from "../../ui/action-dialog.tsx";
+import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Checkbox, NumberField, TextField } from "../../ui/field.tsx";
 import { List } from "../../ui/list.tsx";
@@ -13,6 +13,7 @@ import { Section } from "../../ui/page.tsx";
 import { State, Tag } from "../../ui/status.tsx";
 import { timeColumn, type Column } from "../../ui/table.tsx";
 import { Mono } from "../../ui/text.tsx";
+import { useRemoval } from "../../ui/use-removal.tsx";
 import { MomentLine } from "../backups/moments.tsx";
 
 type Branch = Answer<"branches.list">["branches"][number];
@@ -20,7 +21,14 @@ type Branch = Answer<"branches.list">["branches"][number];
 /** Copies of the database in servers of their own. */
 export function Branches({ slug }: { readonly slug: string }) {
   const branches = useCall("branches.list", { params: { slug } }, { pollMs: refreshMs });
-  const [deleted, setDeleted] = useState<string>();
+  const removal = useRemoval({
+    row: "branches.delete",
+    title: "Delete a branch",
+    verb: "Delete",
+    nameOf: ({ name }: Branch) => name,
+    input: ({ name }) => ({ params: { slug, branch: name } }),
+    warning: "Its connections end, and what was written to it is gone. The database stays as it is.",
+  });
   /** The moment that the new branch shows; empty: now. */
   const [created, setCreated] = useState<string>();
   return (
@@ -32,7 +40,7 @@ export function Branches({ slug }: { readonly slug: string }) {
         of={branches}
         caption="Branches"
         rows={(answer) => answer.branches}
-        columns={columnsFor(setDeleted)}
+        columns={columnsFor(removal.button)}
         keyOf={({ name, created_at }) => `${name} ${created_at}`}
         empty={
           <p className="text-sm text-faint">
@@ -47,18 +55,7 @@ export function Branches({ slug }: { readonly slug: string }) {
       </div>
       <Window slug={slug} onPick={setCreated} />
       {created !== undefined && <Create slug={slug} at={created} onClose={() => setCreated(undefined)} />}
-      {deleted !== undefined && (
-        <ConfirmAction
-          row="branches.delete"
-          title="Delete a branch"
-          submit="Delete"
-          typed={deleted}
-          input={{ params: { slug, branch: deleted } }}
-          onClose={() => setDeleted(undefined)}
-        >
-          Its connections end, and what was written to it is gone. The database stays as it is.
-        </ConfirmAction>
-      )}
+      {removal.dialog}
     </Section>
   );
 }
@@ -67,23 +64,14 @@ export function Branches({ slug }: { readonly slug: string }) {
 const refreshMs = (shown: Answer<"branches.list"> | undefined) =>
   shown?.branches.some(({ status }) => status === "copying" || status === "deleting") === true ? 1000 : 30_000;
 
-function columnsFor(onDelete: (name: string) => void): readonly Column<Branch>[] {
+function columnsFor(removeButton: (branch: Branch) => ReactNode): readonly Column<Branch>[] {
   return [
     { head: "Branch", grow: true, cell: (branch) => <Named branch={branch} /> },
     { head: "State", cell: ({ status }) => <State of={status} /> },
     timeColumn("Shows", ({ shows, created_at }) => shows ?? created_at),
     { head: "Size", end: true, wide: true, cell: ({ size_bytes, copy_bytes }) => bytes(size_bytes ?? copy_bytes) },
     timeColumn("Ends", ({ expires_at }) => expires_at),
-    {
-      head: "",
-      end: true,
-      cell: ({ name, status }) =>
-        status !== "deleting" && (
-          <Button look="quiet" className="h-7" row="branches.delete" onClick={() => onDelete(name)}>
-            Delete
-          </Button>
-        ),
-    },
+    { head: "", end: true, cell: (branch) => branch.status !== "deleting" && removeButton(branch) },
   ];
 }
 

@@ -1,59 +1,63 @@
 import { Link } from "@tanstack/react-router";
 import { CalendarClock, Play, Plus } from "lucide-react";
-import { useState } from "react";
+import { useState, type ReactNode } from "react";
 import { useAction } from "../../data/api.ts";
 import { useSlug } from "../../data/project.ts";
 import { usePages } from "../../data/use-pages.ts";
-import { ConfirmAction } from "../../ui/action-dialog.tsx";
-import { Button, RemoveButton } from "../../ui/button.tsx";
+import { Button } from "../../ui/button.tsx";
+import { DialogButton } from "../../ui/dialog-button.tsx";
 import { List } from "../../ui/list.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { State, Tag } from "../../ui/status.tsx";
 import { coversItem, type Column } from "../../ui/table.tsx";
 import { Ago, Mono } from "../../ui/text.tsx";
+import { useRemoval } from "../../ui/use-removal.tsx";
 import { Empty } from "../../ui/view.tsx";
 import { ImportDialog } from "./import-dialog.tsx";
 import type { Job } from "./job.ts";
 import { deletesRuns, JobDialog } from "./job-dialog.tsx";
 import { ScheduleWords } from "./next-runs.tsx";
 
-type Open =
-  | { readonly kind: "edit"; readonly job: Job | null }
-  | { readonly kind: "import" }
-  | { readonly kind: "delete"; readonly job: Job };
-
 export function CronPage() {
   const slug = useSlug();
   const jobs = usePages("cron.list", { params: { slug } });
   const run = useAction("cron.run");
-  const [open, setOpen] = useState<Open>();
-  const close = () => setOpen(undefined);
+  const [edited, setEdited] = useState<Job>();
+  const removal = useRemoval({
+    row: "cron.delete",
+    title: "Delete a job",
+    verb: "Delete",
+    nameOf: ({ name }: Job) => name,
+    input: ({ name }) => ({ params: { slug, name } }),
+    warning: deletesRuns,
+  });
   const doing = {
     slug,
-    onOpen: setOpen,
+    onEdit: setEdited,
+    removeButton: removal.button,
     onRun: (name: string) => run.mutate({ params: { slug, name } }),
     running: run.isPending ? run.variables.params.name : undefined,
   };
   const actions = (
     <>
-      <Button row="cron.set" onClick={() => setOpen({ kind: "import" })}>
+      <DialogButton row="cron.set" dialog={(close) => <ImportDialog slug={slug} onClose={close} />}>
         Import
-      </Button>
-      <Button
+      </DialogButton>
+      <DialogButton
         look="primary"
         icon={<Plus size={15} />}
         row="cron.set"
-        onClick={() => setOpen({ kind: "edit", job: null })}
+        dialog={(close) => <JobDialog slug={slug} job={null} onClose={close} />}
       >
         New job
-      </Button>
+      </DialogButton>
     </>
   );
   return (
     <Page
       title="Cron"
-      lead="Each job is a GET request to the running application. Schedules are in UTC."
+      lead="Each job is a GET request to the running application, or a command in its image. Schedules are in UTC."
       actions={actions}
     >
       {run.error !== null && <Problem error={run.error} />}
@@ -74,32 +78,21 @@ export function CronPage() {
           </Empty>
         }
       />
-      {open?.kind === "edit" && <JobDialog slug={slug} job={open.job} onClose={close} />}
-      {open?.kind === "import" && <ImportDialog slug={slug} onClose={close} />}
-      {open?.kind === "delete" && (
-        <ConfirmAction
-          row="cron.delete"
-          title="Delete a job"
-          submit="Delete"
-          typed={open.job.name}
-          input={{ params: { slug, name: open.job.name } }}
-          onClose={close}
-        >
-          {deletesRuns}
-        </ConfirmAction>
-      )}
+      {edited !== undefined && <JobDialog slug={slug} job={edited} onClose={() => setEdited(undefined)} />}
+      {removal.dialog}
     </Page>
   );
 }
 
 interface ColumnsOf {
   readonly slug: string;
-  readonly onOpen: (open: Open) => void;
+  readonly onEdit: (job: Job) => void;
+  readonly removeButton: (job: Job) => ReactNode;
   readonly onRun: (name: string) => void;
   readonly running: string | undefined;
 }
 
-function columnsFor({ slug, onOpen, onRun, running }: ColumnsOf): readonly Column<Job>[] {
+function columnsFor({ slug, running, ...doing }: ColumnsOf): readonly Column<Job>[] {
   return [
     {
       head: "Job",
@@ -154,7 +147,7 @@ function columnsFor({ slug, onOpen, onRun, running }: ColumnsOf): readonly Colum
     {
       head: "",
       end: true,
-      cell: (job) => <JobActions job={job} busy={running === job.name} onRun={onRun} onOpen={onOpen} />,
+      cell: (job) => <JobActions job={job} busy={running === job.name} {...doing} />,
     },
   ];
 }
@@ -200,12 +193,12 @@ function JobItem({ job, slug, ...doing }: ColumnsOf & { readonly job: Job }) {
   );
 }
 
-interface JobActionsProps extends Pick<ColumnsOf, "onOpen" | "onRun"> {
+interface JobActionsProps extends Omit<ColumnsOf, "slug" | "running"> {
   readonly job: Job;
   readonly busy: boolean;
 }
 
-function JobActions({ job, busy, onRun, onOpen }: JobActionsProps) {
+function JobActions({ job, busy, onRun, onEdit, removeButton }: JobActionsProps) {
   return (
     <span className="inline-flex items-center">
       <Button
@@ -219,15 +212,12 @@ function JobActions({ job, busy, onRun, onOpen }: JobActionsProps) {
       >
         <span className="max-sm:hidden">Run now</span>
       </Button>
-      <Button look="quiet" className="h-7 max-sm:hidden" row="cron.set" onClick={() => onOpen({ kind: "edit", job })}>
-        Edit
-      </Button>
-      <RemoveButton
-        row="cron.delete"
-        label={`Delete ${job.name}`}
-        className="max-sm:hidden"
-        onClick={() => onOpen({ kind: "delete", job })}
-      />
+      <span className="inline-flex max-sm:hidden">
+        <Button look="quiet" className="h-7" row="cron.set" onClick={() => onEdit(job)}>
+          Edit
+        </Button>
+        {removeButton(job)}
+      </span>
     </span>
   );
 }

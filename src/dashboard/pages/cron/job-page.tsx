@@ -1,5 +1,4 @@
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
-import { useState } from "react";
 import { ApiError, type Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
 import { duration, visible } from "../../data/format.ts";
@@ -7,6 +6,7 @@ import { usePages } from "../../data/use-pages.ts";
 import { ConfirmAction } from "../../ui/action-dialog.tsx";
 import { NotFound } from "../../frame/not-found.tsx";
 import { Button } from "../../ui/button.tsx";
+import { DialogButton } from "../../ui/dialog-button.tsx";
 import { List } from "../../ui/list.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
@@ -27,20 +27,34 @@ export function JobPage() {
   const runs = usePages("cron.runs", { params: { slug, name } });
   const jobs = useCall("cron.list", { params: { slug } });
   const run = useAction("cron.run");
-  const [open, setOpen] = useState<"edit" | "delete">();
   const navigate = useNavigate();
-  const close = () => setOpen(undefined);
   const job = jobs.data?.jobs.find((each) => each.name === name);
   if (runs.data === undefined && runs.error instanceof ApiError && runs.error.status === 404)
     return <NotFound>This project has no cron job {visible(name)}.</NotFound>;
   const actions = (
     <>
-      <Button look="danger" row="cron.delete" onClick={() => setOpen("delete")}>
+      <DialogButton
+        look="danger"
+        row="cron.delete"
+        dialog={(close) => (
+          <ConfirmAction
+            row="cron.delete"
+            title="Delete a job"
+            submit="Delete"
+            typed={name}
+            input={{ params: { slug, name } }}
+            onDone={() => void navigate({ to: "/projects/$slug/cron", params: { slug } })}
+            onClose={close}
+          >
+            {deletesRuns}
+          </ConfirmAction>
+        )}
+      >
         Delete
-      </Button>
-      <Button row="cron.set" onClick={() => setOpen("edit")}>
+      </DialogButton>
+      <DialogButton row="cron.set" dialog={(close) => job && <JobDialog slug={slug} job={job} onClose={close} />}>
         Edit
-      </Button>
+      </DialogButton>
       <Button look="primary" row="cron.run" busy={run.isPending} onClick={() => run.mutate({ params: { slug, name } })}>
         Run now
       </Button>
@@ -61,20 +75,6 @@ export function JobPage() {
           empty={<Empty title="It has not run yet" />}
         />
       </Section>
-      {open === "edit" && job !== undefined && <JobDialog slug={slug} job={job} onClose={close} />}
-      {open === "delete" && (
-        <ConfirmAction
-          row="cron.delete"
-          title="Delete a job"
-          submit="Delete"
-          typed={name}
-          input={{ params: { slug, name } }}
-          onDone={() => void navigate({ to: "/projects/$slug/cron", params: { slug } })}
-          onClose={close}
-        >
-          {deletesRuns}
-        </ConfirmAction>
-      )}
     </Page>
   );
 }

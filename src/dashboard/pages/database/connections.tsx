@@ -88,11 +88,15 @@ function columnsFor(onEnd: (pid: number) => void): readonly Column<Connection>[]
   ];
 }
 
-function Doing({ of: { state, waits_for } }: { readonly of: Connection }) {
+function Doing({ of: { state, kind, waits_for } }: { readonly of: Connection }) {
   if (state === null) return <Status tone="off">Hidden</Status>;
   if (state === "active" && waits_for?.startsWith("Lock") === true)
     return <Status tone="warn">Waits for a lock</Status>;
-  return <Status tone={toneOf(state)}>{visible(state.slice(0, 1).toUpperCase() + state.slice(1))}</Status>;
+  return (
+    <Status tone={kind === "application" ? toneOf(state) : "off"}>
+      {visible(state.slice(0, 1).toUpperCase() + state.slice(1))}
+    </Status>
+  );
 }
 
 function toneOf(state: string): Tone {

@@ -1,10 +1,9 @@
 import { Link } from "@tanstack/react-router";
-import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
 import type { Project } from "../../data/project.ts";
 import { standOf } from "../../frame/stand.ts";
-import { Button } from "../../ui/button.tsx";
+import { DialogButton } from "../../ui/dialog-button.tsx";
 import { Status, type Tone } from "../../ui/status.tsx";
 import { Dated, Prose } from "../../ui/text.tsx";
 import { RollbackDialog } from "../deployments/rollback-dialog.tsx";
@@ -57,16 +56,19 @@ interface WayBackProps {
 /** Offers the rollback and the comparison, if the trouble began after the deployment that a rollback leads to. */
 function WayBack({ slug, finding: { seen }, rollback }: WayBackProps) {
   const { data } = useCall("deployments.list", { params: { slug } });
-  const [open, setOpen] = useState(false);
   const bad = seen["first_bad_deployment"];
   const target = data?.deployments.find(({ number }) => number === rollback?.to);
   if (target === undefined || typeof bad !== "number" || bad <= target.number) return null;
   return (
     <>
       {rollback?.after_release === false && (
-        <Button row="deployments.rollback" className="h-7" onClick={() => setOpen(true)}>
+        <DialogButton
+          row="deployments.rollback"
+          className="h-7"
+          dialog={(close) => <RollbackDialog slug={slug} target={target} onClose={close} />}
+        >
           Roll back to #{target.number}
-        </Button>
+        </DialogButton>
       )}
       <Link
         to="/projects/$slug/compare"
@@ -76,7 +78,6 @@ function WayBack({ slug, finding: { seen }, rollback }: WayBackProps) {
       >
         Compare #{target.number} → #{bad}
       </Link>
-      {open && <RollbackDialog slug={slug} target={target} onClose={() => setOpen(false)} />}
     </>
   );
 }
@@ -93,6 +94,17 @@ const pages = {
 
 function More({ slug, finding: { next } }: { readonly slug: string; readonly finding: Finding }) {
   const page = pages[next?.route.split(".")[0] as keyof typeof pages];
+  if (next?.route === "requests.list")
+    return (
+      <Link
+        to="/projects/$slug/requests"
+        params={{ slug }}
+        search={{ by: "path", sort: next.path.includes("slow_ms=") ? "slow" : "errors" }}
+        className="text-accent underline underline-offset-2"
+      >
+        Open the requests
+      </Link>
+    );
   if (page === undefined) return null;
   return (
     <Link to={page[0]} params={{ slug }} className="text-accent underline underline-offset-2">

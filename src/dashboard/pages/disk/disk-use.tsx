@@ -1,8 +1,7 @@
-import { useState } from "react";
 import { useCall } from "../../data/api.ts";
 import { bytes } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
-import { Button } from "../../ui/button.tsx";
+import { DialogButton } from "../../ui/dialog-button.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
 import { View } from "../../ui/view.tsx";
@@ -12,15 +11,18 @@ import { LimitsDialog } from "./limits-dialog.tsx";
 export function DiskUse({ slug }: { readonly slug: string }) {
   const disk = useCall("disk.get", { params: { slug } });
   const maySet = useWhyNot("disk.limits") === undefined;
-  const [setting, setSetting] = useState(false);
   return (
     <Section
       title="Disk"
       actions={
         maySet && (
-          <Button look="quiet" className="h-7" onClick={() => setSetting(true)}>
+          <DialogButton
+            look="quiet"
+            className="h-7"
+            dialog={(close) => disk.data && <LimitsDialog slug={slug} disk={disk.data} onClose={close} />}
+          >
             Change the limits
-          </Button>
+          </DialogButton>
         )
       }
     >
@@ -34,9 +36,6 @@ export function DiskUse({ slug }: { readonly slug: string }) {
           </ul>
         )}
       </View>
-      {setting && disk.data !== undefined && (
-        <LimitsDialog slug={slug} disk={disk.data} onClose={() => setSetting(false)} />
-      )}
     </Section>
   );
 }

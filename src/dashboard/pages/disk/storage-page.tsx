@@ -1,6 +1,6 @@
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { ArchiveRestore, Download, Folder, HardDrive } from "lucide-react";
-import { useState } from "react";
+import { useState, type ReactNode } from "react";
 import type { Answer, Client } from "../../../contract/client.ts";
 import { call, useClient } from "../../data/api.ts";
 import { bytes } from "../../data/format.ts";
@@ -12,6 +12,7 @@ import { Page } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { timeColumn, type Column } from "../../ui/table.tsx";
 import { Mono } from "../../ui/text.tsx";
+import { useRemoval } from "../../ui/use-removal.tsx";
 import { Empty } from "../../ui/view.tsx";
 import { RestorePath, type Source } from "./restore-path.tsx";
 import { SnapshotChoice } from "./snapshot-choice.tsx";
@@ -26,6 +27,14 @@ export function StoragePage() {
   const { path, backup } = route.useSearch();
   const [restoring, setRestoring] = useState<{ readonly path: string; readonly source: Source }>();
   const files = usePages("disk.files", { params: { slug }, query: { path, backup } });
+  const removal = useRemoval({
+    row: "disk.remove",
+    title: "Delete from $STORAGE_DIR",
+    verb: "Delete",
+    nameOf: (name: string) => name,
+    input: (name) => ({ params: { slug }, body: { path: pathIn(path, name) } }),
+    warning: "The application loses it at once, with everything in it. A backup of the files that holds it keeps it.",
+  });
   return (
     <Page
       title="Storage"
@@ -37,7 +46,7 @@ export function StoragePage() {
         of={files}
         caption={`Files of ${path ?? "$STORAGE_DIR"}`}
         rows={({ pages }) => pages.flatMap((page) => page.files)}
-        columns={columnsFor({ slug, folder: path, backup, onRestore: setRestoring })}
+        columns={columnsFor({ slug, folder: path, backup, onRestore: setRestoring, removeButton: removal.button })}
         keyOf={({ name }) => name}
         empty={
           <Empty icon={<HardDrive size={24} />} title="No files here">
@@ -46,6 +55,7 @@ export function StoragePage() {
           </Empty>
         }
       />
+      {removal.dialog}
       {restoring !== undefined && <RestorePath slug={slug} {...restoring} onClose={() => setRestoring(undefined)} />}
     </Page>
   );
@@ -83,10 +93,13 @@ function Crumbs({ slug, path = "", backup }: Shown) {
 interface Columns extends Omit<Shown, "path"> {
   readonly folder: string | undefined;
   readonly onRestore: (what: { readonly path: string; readonly source: Source }) => void;
+  readonly removeButton: (name: string) => ReactNode;
 }
 
-function columnsFor({ slug, folder, backup, onRestore }: Columns): readonly Column<Stored>[] {
-  const pathOf = (name: string) => (folder === undefined ? name : `${folder}/${name}`);
+const pathIn = (folder: string | undefined, name: string) => (folder === undefined ? name : `${folder}/${name}`);
+
+function columnsFor({ slug, folder, backup, onRestore, removeButton }: Columns): readonly Column<Stored>[] {
+  const pathOf = (name: string) => pathIn(folder, name);
   return [
     {
       head: "Name",
@@ -125,6 +138,7 @@ function columnsFor({ slug, folder, backup, onRestore }: Columns): readonly Colu
               </IconButton>
             )}
             {kind === "file" && <Save slug={slug} path={pathOf(name)} name={name} backup={backup} />}
+            {backup === undefined && removeButton(name)}
           </span>
         );
       },

@@ -1,44 +1,48 @@
 import { KeyRound, Plus } from "lucide-react";
-import { useState } from "react";
+import type { ReactNode } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
 import { compareNames } from "../../data/format.ts";
 import { useSlug } from "../../data/project.ts";
-import { ConfirmAction } from "../../ui/action-dialog.tsx";
-import { Button, RemoveButton } from "../../ui/button.tsx";
+import { DialogButton } from "../../ui/dialog-button.tsx";
 import { FilterBox, useFilter, useHasFilter } from "../../ui/filter-box.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { Table, type Column } from "../../ui/table.tsx";
 import { Ago, Mono } from "../../ui/text.tsx";
+import { useRemoval } from "../../ui/use-removal.tsx";
 import { Empty, View } from "../../ui/view.tsx";
+import { MissingVariables, Names } from "./missing.tsx";
 import { PasteDialog } from "./paste-dialog.tsx";
 import { SetDialog } from "./set-dialog.tsx";
 
 type Variable = Answer<"env.list">["variables"][number];
-type Open =
-  | { readonly kind: "set"; readonly key: string | null }
-  | { readonly kind: "paste" }
-  | { readonly kind: "delete"; readonly key: string };
+type Of = (variable: Variable) => ReactNode;
 
 /** The page of environment variables. Neither the page nor the API shows a value once it is stored. */
 export function EnvPage() {
   const slug = useSlug();
   const env = useCall("env.list", { params: { slug } });
-  const [open, setOpen] = useState<Open>();
-  const close = () => setOpen(undefined);
+  const removal = useRemoval({
+    row: "env.delete",
+    title: "Remove a variable",
+    nameOf: ({ key }: Variable) => key,
+    input: ({ key }) => ({ params: { slug, key } }),
+    warning: "The application restarts without it. Earlier deployments keep their value, so a rollback brings it back.",
+  });
+  const known = (env.data?.variables ?? []).map(({ key }) => key);
   const actions = (
     <>
-      <Button row="env.import" onClick={() => setOpen({ kind: "paste" })}>
+      <DialogButton row="env.import" dialog={(close) => <PasteDialog slug={slug} known={known} onClose={close} />}>
         Paste a .env
-      </Button>
-      <Button
+      </DialogButton>
+      <DialogButton
         look="primary"
         icon={<Plus size={15} />}
         row="env.set"
-        onClick={() => setOpen({ kind: "set", key: null })}
+        dialog={(close) => <SetDialog slug={slug} name={null} onClose={close} />}
       >
         Set a variable
-      </Button>
+      </DialogButton>
     </>
   );
   return (
@@ -47,23 +51,8 @@ export function EnvPage() {
       lead="Values can be written, never read. A change restarts the application with the new values, without an interruption."
       actions={actions}
     >
-      <View of={env}>{(data) => <Lists slug={slug} variables={data.variables} onOpen={setOpen} />}</View>
-      {open?.kind === "set" && <SetDialog slug={slug} name={open.key} onClose={close} />}
-      {open?.kind === "paste" && (
-        <PasteDialog slug={slug} known={(env.data?.variables ?? []).map(({ key }) => key)} onClose={close} />
-      )}
-      {open?.kind === "delete" && (
-        <ConfirmAction
-          row="env.delete"
-          title={`Remove ${open.key}`}
-          submit="Remove"
-          typed={open.key}
-          input={{ params: { slug, key: open.key } }}
-          onClose={close}
-        >
-          The application restarts without it. Earlier deployments keep their value, so a rollback brings it back.
-        </ConfirmAction>
-      )}
+      <View of={env}>{(data) => <Lists slug={slug} variables={data.variables} removeButton={removal.button} />}</View>
+      {removal.dialog}
     </Page>
   );
 }
@@ -71,11 +60,11 @@ export function EnvPage() {
 function Lists({
   slug,
   variables,
-  onOpen,
+  removeButton,
 }: {
   readonly slug: string;
   readonly variables: readonly Variable[];
-  readonly onOpen: (open: Open) => void;
+  readonly removeButton: Of;
 }) {
   const text = useFilter();
   const deployments = useCall("deployments.list", { params: { slug } });
@@ -99,20 +88,15 @@ function Lists({
           <Table
             caption="Variables"
             rows={shown}
-            columns={columnsFor(deployments.data, onOpen)}
+            columns={columnsFor(slug, deployments.data, removeButton)}
             keyOf={({ key }) => key}
           />
         </>
       )}
       <Section title="Set by the platform" lead="Every deployment gets these; they cannot be overwritten.">
-        <ul className="flex flex-wrap gap-1.5">
-          {system.map(({ key }) => (
-            <li key={key} className="rounded-sm border border-line bg-panel px-2 py-0.5 text-muted">
-              <Mono>{key}</Mono>
-            </li>
-          ))}
-        </ul>
+        <Names of={system.map(({ key }) => key)} />
       </Section>
+      <MissingVariables slug={slug} />
     </>
   );
 }
@@ -127,8 +111,9 @@ function usedSince(deployments: Answer<"deployments.list"> | undefined, changed:
 }
 
 function columnsFor(
+  slug: string,
   deployments: Answer<"deployments.list"> | undefined,
-  onOpen: (open: Open) => void,
+  removeButton: Of,
 ): readonly Column<Variable>[] {
   return [
     {
@@ -157,17 +142,22 @@ function columnsFor(
       end: true,
       cell: ({ updated_at: at }) => <span className="text-muted">{at !== null && <Ago at={at} />}</span>,
     },
-    { head: "", end: true, cell: ({ key }) => <Actions name={key} onOpen={onOpen} /> },
+    {
+      head: "",
+      end: true,
+      cell: (variable) => (
+        <span className="inline-flex items-center">
+          <DialogButton
+            look="quiet"
+            className="h-7"
+            row="env.set"
+            dialog={(close) => <SetDialog slug={slug} name={variable.key} onClose={close} />}
+          >
+            Replace
+          </DialogButton>
+          {removeButton(variable)}
+        </span>
+      ),
+    },
   ];
-}
-
-function Actions({ name, onOpen }: { readonly name: string; readonly onOpen: (open: Open) => void }) {
-  return (
-    <span className="inline-flex items-center">
-      <Button look="quiet" className="h-7" row="env.set" onClick={() => onOpen({ kind: "set", key: name })}>
-        Replace
-      </Button>
-      <RemoveButton row="env.delete" label={`Remove ${name}`} onClick={() => onOpen({ kind: "delete", key: name })} />
-    </span>
-  );
 }

@@ -5,8 +5,13 @@ import { SelectField, TextField } from "../../ui/field.tsx";
 
 const found = "found";
 
+interface FollowFieldsProps {
+  readonly of: Answer<"follow.get"> | null;
+  readonly onUrl?: (url: string) => void;
+}
+
 /** The fields of a form that says which branch to follow; `of` is what the project follows now. */
-export function FollowFields({ of }: { readonly of: Answer<"follow.get"> | null }) {
+export function FollowFields({ of, onUrl }: FollowFieldsProps) {
   return (
     <>
       <TextField
@@ -19,6 +24,7 @@ export function FollowFields({ of }: { readonly of: Answer<"follow.get"> | null 
         autoComplete="off"
         placeholder="git@github.com:acme/shop.git"
         defaultValue={of?.url ?? ""}
+        onChange={(event) => onUrl?.(event.target.value)}
       />
       <div className="grid gap-4 sm:grid-cols-2">
         <TextField

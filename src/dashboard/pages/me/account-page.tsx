@@ -83,26 +83,25 @@ export function AccountPage() {
 /** Ends the person's own membership, and so this session. */
 function LeaveOrganization() {
   const { organization } = useMe();
-  const [asking, setAsking] = useState(false);
   return (
-    <>
-      <Button row="me.leave" onClick={() => setAsking(true)}>
-        Leave the organization
-      </Button>
-      {asking && (
+    <DialogButton
+      row="me.leave"
+      dialog={(close) => (
         <ConfirmAction
           row="me.leave"
           title={`Leave ${organization.name}`}
           submit="Leave"
           typed={organization.slug}
           input={{}}
-          onClose={() => setAsking(false)}
+          onClose={close}
         >
           Your sessions here end within a second, and so do the tokens and SSH keys that you created and the programs
           that you connected. To come back, you need an invitation.
         </ConfirmAction>
       )}
-    </>
+    >
+      Leave the organization
+    </DialogButton>
   );
 }
 

@@ -7,6 +7,7 @@ import { useMe } from "../../data/me.ts";
 import { textOf } from "../../data/text-of.ts";
 import { ActionDialog, ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Button } from "../../ui/button.tsx";
+import { DialogButton } from "../../ui/dialog-button.tsx";
 import { NumberField, TextField } from "../../ui/field.tsx";
 import { List } from "../../ui/list.tsx";
 import { Page } from "../../ui/page.tsx";
@@ -17,8 +18,9 @@ import { Plain } from "../../ui/text.tsx";
 import { Accounts } from "../people/accounts.tsx";
 
 type Org = Answer<"orgs.list">["orgs"][number];
-type Open = { readonly kind: "create" } | { readonly kind: "edit" | "rescue" | "disable"; readonly org: Org };
+type Open = { readonly kind: "edit" | "rescue" | "disable"; readonly org: Org };
 
+/** The page of all organizations of the platform. */
 export function OrgsPage() {
   const orgs = useCall("orgs.list", {});
   const enable = useAction("orgs.enable");
@@ -30,9 +32,9 @@ export function OrgsPage() {
     <Page
       title="Organizations"
       actions={
-        <Button look="primary" icon={<Plus size={15} />} onClick={() => setOpen({ kind: "create" })}>
+        <DialogButton look="primary" icon={<Plus size={15} />} dialog={(shut) => <CreateOrg onClose={shut} />}>
           New organization
-        </Button>
+        </DialogButton>
       }
     >
       {enable.error !== null && <Problem error={enable.error} />}
@@ -45,7 +47,6 @@ export function OrgsPage() {
         phone={(org) => <Item org={org} {...doing} />}
       />
       {orgs.data !== undefined && <Accounts />}
-      {open?.kind === "create" && <CreateOrg onClose={close} />}
       {open?.kind === "edit" && <EditOrg org={open.org} onClose={close} />}
       {open?.kind === "rescue" && <Rescue org={open.org} onClose={close} />}
       {open?.kind === "disable" && <Disable org={open.org} onClose={close} />}

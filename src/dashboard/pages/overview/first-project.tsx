@@ -2,6 +2,7 @@ import { Plus } from "lucide-react";
 import { firstPush } from "../../../contract/first-push.ts";
 import { call, useClient } from "../../data/api.ts";
 import type { LocalFolder } from "../../data/folder.ts";
+import { slugOf } from "../../data/format.ts";
 import { useRecognised, useWhyNot } from "../../data/me.ts";
 import { Button } from "../../ui/button.tsx";
 import { Command } from "../../ui/copy.tsx";
@@ -12,7 +13,7 @@ export function FirstProject({ onCreate }: { readonly onCreate: () => void }) {
   const client = useClient();
   const why = useWhyNot("projects.create");
   const projectFor = async (folder: LocalFolder) => {
-    const slug = slugOf(folder.name);
+    const slug = slugOf(folder.name) || "app";
     await call(client, "projects.create", { body: { slug, name: folder.name.slice(0, 100) } });
     return slug;
   };
@@ -43,13 +44,4 @@ export function FirstProject({ onCreate }: { readonly onCreate: () => void }) {
       </div>
     </section>
   );
-}
-
-function slugOf(name: string): string {
-  const slug = name
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9]+/g, "-")
-    .slice(0, 40)
-    .replaceAll(/^-+|-+$/g, "");
-  return slug === "" ? "app" : slug;
 }

@@ -3,10 +3,9 @@ import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall, useDryRun } from "../../data/api.ts";
 import { bytes, compareNames, plural } from "../../data/format.ts";
-import { useWhyNot } from "../../data/me.ts";
 import { ActionDialog, ConfirmAction } from "../../ui/action-dialog.tsx";
-import { Button } from "../../ui/button.tsx";
 import { Command } from "../../ui/copy.tsx";
+import { DialogButton } from "../../ui/dialog-button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Status, Tag, type Tone } from "../../ui/status.tsx";
@@ -15,7 +14,6 @@ import { Mono, Plain } from "../../ui/text.tsx";
 import { View } from "../../ui/view.tsx";
 
 type PooledMachine = Answer<"platform.machines">["machines"][number];
-type Open = { readonly kind: "join" } | { readonly kind: "drain" | "use" | "remove"; readonly machine: PooledMachine };
 
 // Replicas leave a drained machine one after the other, so the list keeps changing.
 const refreshMs = 5000;
@@ -31,29 +29,22 @@ export function Machines() {
 }
 
 function Swarm({ machines }: { readonly machines: readonly PooledMachine[] }) {
-  const [open, setOpen] = useState<Open>();
-  const close = () => setOpen(undefined);
   return (
     <Section
       title="Machines of the swarm"
       lead="Where replicas run. A replica starts on a machine that is ready."
       actions={
-        <Button icon={<Plus size={15} />} row="platform.join" onClick={() => setOpen({ kind: "join" })}>
+        <DialogButton icon={<Plus size={15} />} row="platform.join" dialog={(close) => <Join onClose={close} />}>
           Add a machine
-        </Button>
+        </DialogButton>
       }
     >
       <Table
         caption="Machines of the swarm"
         rows={machines.toSorted((a, b) => compareNames(a.name, b.name))}
         keyOf={({ id }) => id}
-        columns={[
-          ...columns,
-          { head: "", end: true, cell: (machine) => <Actions machine={machine} onOpen={setOpen} /> },
-        ]}
+        columns={[...columns, { head: "", end: true, cell: (machine) => <Actions machine={machine} /> }]}
       />
-      {open?.kind === "join" && <Join onClose={close} />}
-      {open !== undefined && open.kind !== "join" && <Change {...open} onClose={close} />}
     </Section>
   );
 }
@@ -100,27 +91,27 @@ function MachineState({ machine: { state, takes_replicas, guarded } }: { readonl
   return <Status tone={tone}>{word}</Status>;
 }
 
-interface ActionsProps {
-  readonly machine: PooledMachine;
-  readonly onOpen: (open: Open) => void;
-}
-
-function Actions({ machine, onOpen }: ActionsProps) {
-  const kind = machine.takes_replicas ? "drain" : "use";
-  const refused = { change: useWhyNot("platform.drain"), remove: useWhyNot("platform.dismiss") };
+function Actions({ machine }: Pick<ChangeProps, "machine">) {
+  const { takes_replicas: isUsed } = machine;
   return (
     <span className="inline-flex max-sm:flex-col max-sm:items-end">
-      <Button look="quiet" className="h-7" why={refused.change} onClick={() => onOpen({ kind, machine })}>
-        {kind === "drain" ? "Drain" : "Use again"}
-      </Button>
-      <Button
+      <DialogButton
         look="quiet"
         className="h-7"
-        why={refused.remove ?? whyNotRemoved(machine)}
-        onClick={() => onOpen({ kind: "remove", machine })}
+        row="platform.drain"
+        dialog={(close) => <Drain machine={machine} onClose={close} />}
+      >
+        {isUsed ? "Drain" : "Use again"}
+      </DialogButton>
+      <DialogButton
+        look="quiet"
+        className="h-7"
+        row="platform.dismiss"
+        why={whyNotRemoved(machine)}
+        dialog={(close) => <Remove machine={machine} onClose={close} />}
       >
         Remove
-      </Button>
+      </DialogButton>
     </span>
   );
 }
@@ -131,22 +122,19 @@ function whyNotRemoved({ role, state, takes_replicas, replicas }: PooledMachine)
 }
 
 interface ChangeProps {
-  readonly kind: "drain" | "use" | "remove";
   readonly machine: PooledMachine;
   readonly onClose: () => void;
 }
 
-function Change({ kind, machine, onClose }: ChangeProps) {
-  const { id, name, replicas } = machine;
-  const params = { machine: id };
-  if (kind === "remove") return <Remove machine={machine} onClose={onClose} />;
-  const isDrained = kind === "drain";
+/** Drains a machine, or uses it again. What it does is kept while its answer comes. */
+function Drain({ machine: { id, name, replicas, takes_replicas }, onClose }: ChangeProps) {
+  const [isDrained] = useState(takes_replicas);
   return (
     <ActionDialog
       row="platform.drain"
       title={isDrained ? `Drain ${name}` : `Use ${name} again`}
       submit={isDrained ? "Drain" : "Use again"}
-      input={() => ({ params, body: { takes_replicas: !isDrained } })}
+      input={() => ({ params: { machine: id }, body: { takes_replicas: !isDrained } })}
       onClose={onClose}
     >
       <p className="text-sm text-muted">
@@ -158,7 +146,7 @@ function Change({ kind, machine, onClose }: ChangeProps) {
   );
 }
 
-function Remove({ machine: { id, name }, onClose }: Omit<ChangeProps, "kind">) {
+function Remove({ machine: { id, name }, onClose }: ChangeProps) {
   const params = { machine: id };
   const reach = useDryRun("platform.dismiss", { params });
   return (

@@ -39,7 +39,7 @@ function needsOf(data: Overview): Need[] {
   const { capacity, databases, last_drills: drills, machines } = data;
   const status = (
     <Link to="/operator/status" className="underline underline-offset-2 hover:text-text">
-      Status shows which checks, and what helps
+      Status shows which need you, and what helps
     </Link>
   );
   return [

@@ -1,10 +1,10 @@
 import { ArrowUpCircle, Plus } from "lucide-react";
-import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
 import { bytes, capitalized } from "../../data/format.ts";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { Button } from "../../ui/button.tsx";
+import { DialogButton } from "../../ui/dialog-button.tsx";
 import { List } from "../../ui/list.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
@@ -21,7 +21,6 @@ const workingMs = 3000;
 /** Offers a newer version, and shows the upgrade that runs or did not succeed. Shows nothing otherwise. */
 export function Upgrade() {
   const versions = useCall("platform.versions", {}, { pollMs: workingMs });
-  const [isOpen, setOpen] = useState(false);
   return (
     <View of={versions} skeleton={null}>
       {({ newer, installed, upgrade }) => {
@@ -34,37 +33,40 @@ export function Upgrade() {
             lead="Applications go on, and Berth goes back by itself if the new version does not serve."
             actions={
               isOffered && (
-                <Button
+                <DialogButton
                   look="primary"
                   icon={<ArrowUpCircle size={15} />}
                   row="platform.upgrade"
                   why={upgrade?.status === "in_progress" ? "An upgrade is under way." : undefined}
-                  onClick={() => setOpen(true)}
+                  dialog={(close) => <UpgradeDialog to={newer} onClose={close} />}
                 >
                   Upgrade to {newer}
-                </Button>
+                </DialogButton>
               )
             }
           >
             {isShown && <Newest upgrade={upgrade} />}
-            {isOpen && newer !== null && (
-              <ActionDialog
-                row="platform.upgrade"
-                title={`Upgrade to Berth ${newer}`}
-                submit="Upgrade"
-                input={() => ({ body: { source: newer } })}
-                onClose={() => setOpen(false)}
-              >
-                <p className="text-sm text-muted">
-                  Berth verifies the release, backs the platform up, copies its database, tries the new version on the
-                  copy, and replaces the control plane. Pushes and this page wait a few seconds meanwhile.
-                </p>
-              </ActionDialog>
-            )}
           </Section>
         );
       }}
     </View>
+  );
+}
+
+function UpgradeDialog({ to, onClose }: { readonly to: string; readonly onClose: () => void }) {
+  return (
+    <ActionDialog
+      row="platform.upgrade"
+      title={`Upgrade to Berth ${to}`}
+      submit="Upgrade"
+      input={() => ({ body: { source: to } })}
+      onClose={onClose}
+    >
+      <p className="text-sm text-muted">
+        Berth verifies the release, backs the platform up, copies its database, tries the new version on the copy, and
+        replaces the control plane. Pushes and this page wait a few seconds meanwhile.
+      </p>
+    </ActionDialog>
   );
 }
 

@@ -1,19 +1,21 @@
 import { Link, useNavigate } from "@tanstack/react-router";
 import { GitBranch, Plus } from "lucide-react";
-import { useState } from "react";
+import { useState, type ReactNode } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
 import { visible } from "../../data/format.ts";
 import { useProject, useSlug } from "../../data/project.ts";
 import { textOf } from "../../data/text-of.ts";
-import { ActionDialog, ConfirmAction } from "../../ui/action-dialog.tsx";
-import { Button, RemoveButton } from "../../ui/button.tsx";
+import { ActionDialog } from "../../ui/action-dialog.tsx";
+import { Button } from "../../ui/button.tsx";
+import { DialogButton } from "../../ui/dialog-button.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { List } from "../../ui/list.tsx";
 import { Page } from "../../ui/page.tsx";
 import { State } from "../../ui/status.tsx";
 import type { Column } from "../../ui/table.tsx";
 import { Ago, Mono } from "../../ui/text.tsx";
+import { useRemoval } from "../../ui/use-removal.tsx";
 import { Empty } from "../../ui/view.tsx";
 
 type Preview = Answer<"previews.list">["previews"][number];
@@ -31,15 +33,27 @@ export function PreviewsPage() {
   const slug = useSlug();
   const { data: project } = useProject();
   const previews = useCall("previews.list", { params: { slug } }, { pollMs: lookMs });
-  const [creating, setCreating] = useState(false);
-  const [asked, setAsked] = useState<Asked>();
-  const close = () => setAsked(undefined);
+  const [promoted, setPromoted] = useState<string>();
+  const removal = useRemoval({
+    row: "previews.delete",
+    title: "Delete a preview",
+    verb: "Delete",
+    nameOf: ({ branch }: Preview) => branch,
+    input: ({ branch }) => ({ params: { slug, preview: branch } }),
+    warning: "Its database, files and history are deleted for good; the branch stays in the repository.",
+  });
+  const doing = { removeButton: removal.button, onPromote: setPromoted };
   // Agents that deploy to previews only make them on request, also where pushes make none.
   const isOff = project?.previews === null && project.agents === "deploy";
   const actions = !isOff && (
-    <Button look="primary" icon={<Plus size={15} />} row="previews.create" onClick={() => setCreating(true)}>
+    <DialogButton
+      look="primary"
+      icon={<Plus size={15} />}
+      row="previews.create"
+      dialog={(close) => <Create slug={slug} onClose={close} />}
+    >
       New preview
-    </Button>
+    </DialogButton>
   );
   return (
     <Page
@@ -52,8 +66,8 @@ export function PreviewsPage() {
         caption="Previews"
         rows={(data) => data.previews}
         keyOf={({ id }) => id}
-        columns={columnsFor(setAsked)}
-        phone={(preview) => <PreviewItem preview={preview} onAsk={setAsked} />}
+        columns={columnsFor(doing)}
+        phone={(preview) => <PreviewItem preview={preview} {...doing} />}
         empty={
           <Empty
             icon={<GitBranch size={24} />}
@@ -80,55 +94,32 @@ export function PreviewsPage() {
           </Empty>
         }
       />
-      {creating && (
-        <ActionDialog
-          row="previews.create"
-          title="New preview"
-          submit="Build"
-          input={(form) => ({ params: { slug }, body: { branch: textOf(form, "branch").trim() } })}
-          onClose={() => setCreating(false)}
-        >
-          <TextField
-            name="branch"
-            label="Branch"
-            hint="A branch that was pushed to this project before."
-            mono
-            required
-          />
-        </ActionDialog>
-      )}
-      {asked?.what === "delete" && (
-        <ConfirmAction
-          row="previews.delete"
-          title="Delete a preview"
-          submit="Delete"
-          typed={asked.branch}
-          input={{ params: { slug, preview: asked.branch } }}
-          onClose={close}
-        >
-          Its database, files and history are deleted for good; the branch stays in the repository.
-        </ConfirmAction>
-      )}
-      {asked?.what === "promote" && <Promote slug={slug} branch={asked.branch} onClose={close} />}
+      {removal.dialog}
+      {promoted !== undefined && <Promote slug={slug} branch={promoted} onClose={() => setPromoted(undefined)} />}
     </Page>
   );
 }
 
-/** What a user wants to do with the preview of a branch. */
-interface Asked {
-  readonly what: "delete" | "promote";
-  readonly branch: string;
+interface DialogProps {
+  readonly slug: string;
+  readonly onClose: () => void;
 }
 
-function Promote({
-  slug,
-  branch,
-  onClose,
-}: {
-  readonly slug: string;
-  readonly branch: string;
-  readonly onClose: () => void;
-}) {
+function Create({ slug, onClose }: DialogProps) {
+  return (
+    <ActionDialog
+      row="previews.create"
+      title="New preview"
+      submit="Build"
+      input={(form) => ({ params: { slug }, body: { branch: textOf(form, "branch").trim() } })}
+      onClose={onClose}
+    >
+      <TextField name="branch" label="Branch" hint="A branch that was pushed to this project before." mono required />
+    </ActionDialog>
+  );
+}
+
+function Promote({ slug, branch, onClose }: DialogProps & { readonly branch: string }) {
   const navigate = useNavigate();
   return (
     <ActionDialog
@@ -147,23 +138,27 @@ function Promote({
   );
 }
 
-function columnsFor(onAsk: (asked: Asked) => void): readonly Column<Preview>[] {
+function columnsFor(doing: Doing): readonly Column<Preview>[] {
   return [
     { head: "State", cell: ({ state }) => <State of={state} /> },
     { head: "Branch", grow: true, cell: (preview) => <Named preview={preview} /> },
     { head: "Address", cell: ({ url }) => <Address url={url} /> },
     { head: "Created", wide: true, cell: ({ created_at: at }) => <Ago at={at} /> },
     { head: "Ends", wide: true, cell: ({ expires_at: at }) => (at === null ? "pinned" : <Ago at={at} />) },
-    { head: "", end: true, cell: (preview) => <Acts preview={preview} onAsk={onAsk} /> },
+    { head: "", end: true, cell: (preview) => <Acts preview={preview} {...doing} /> },
   ];
 }
 
-interface ItemProps {
-  readonly preview: Preview;
-  readonly onAsk: (asked: Asked) => void;
+interface Doing {
+  readonly removeButton: (preview: Preview) => ReactNode;
+  readonly onPromote: (branch: string) => void;
 }
 
-function PreviewItem({ preview, onAsk }: ItemProps) {
+interface ItemProps extends Doing {
+  readonly preview: Preview;
+}
+
+function PreviewItem({ preview, ...doing }: ItemProps) {
   return (
     <div className="flex flex-col gap-2">
       <div className="flex min-w-0 flex-col gap-0.5">
@@ -173,7 +168,7 @@ function PreviewItem({ preview, onAsk }: ItemProps) {
           <State of={preview.state} /> <Ends at={preview.expires_at} />
         </p>
       </div>
-      <Acts preview={preview} onAsk={onAsk} />
+      <Acts preview={preview} {...doing} />
     </div>
   );
 }
@@ -203,7 +198,8 @@ function Address({ url }: { readonly url: string }) {
   );
 }
 
-function Acts({ preview: { branch, state, commit, expires_at }, onAsk }: ItemProps) {
+function Acts({ preview, removeButton, onPromote }: ItemProps) {
+  const { branch, state, commit, expires_at } = preview;
   const slug = useSlug();
   const isPinned = expires_at === null;
   const pin = useAction(isPinned ? "previews.unpin" : "previews.pin");
@@ -212,11 +208,7 @@ function Acts({ preview: { branch, state, commit, expires_at }, onAsk }: ItemPro
   return (
     <span className="flex items-center gap-1 sm:justify-end">
       {commit !== null && (
-        <Button
-          row="previews.promote"
-          aria-label={`Promote ${called}`}
-          onClick={() => onAsk({ what: "promote", branch })}
-        >
+        <Button row="previews.promote" aria-label={`Promote ${called}`} onClick={() => onPromote(branch)}>
           Promote
         </Button>
       )}
@@ -228,11 +220,7 @@ function Acts({ preview: { branch, state, commit, expires_at }, onAsk }: ItemPro
       >
         {isPinned ? "Unpin" : "Pin"}
       </Button>
-      <RemoveButton
-        label={`Delete ${called}`}
-        row="previews.delete"
-        onClick={() => onAsk({ what: "delete", branch })}
-      />
+      {removeButton(preview)}
     </span>
   );
 }

@@ -1,7 +1,8 @@
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { call, useAction, useCall, useClient } from "../../data/api.ts";
-import { useWhyNot } from "../../data/me.ts";
+import { slugOf } from "../../data/format.ts";
+import { useMe, useWhyNot } from "../../data/me.ts";
 import { textOf } from "../../data/text-of.ts";
 import { FormDialog } from "../../ui/action-dialog.tsx";
 import { Checkbox, SelectField, TextField } from "../../ui/field.tsx";
@@ -9,16 +10,19 @@ import { FollowFields, followIn } from "../follow/follow-fields.tsx";
 import { NextSteps } from "../follow/next-steps.tsx";
 import { useDeployTemplate, type Template } from "../templates/use-deploy-template.ts";
 
-const [code, repository] = ["code", "repository"] as const;
+const [code, repository, image] = ["code", "repository", "image"] as const;
 
-/** Asks for a project's name and what it begins with; then shows the project, or the build that deploys it. */
+/** Asks from where a project begins and for its name; then shows the project, or the build that deploys it. */
 export function CreateProject({ onClose }: { readonly onClose: () => void }) {
   const { data } = useCall("templates.list", {});
-  const [slug, setSlug] = useState("");
+  const [typed, setSlug] = useState<string>();
   const [from, setFrom] = useState<string>(code);
+  const [source, setSource] = useState("");
   const template = data?.templates.find(({ name }) => name === from);
+  const slug = typed ?? template?.name ?? slugOfSource(source);
   const { begin, show, follow, isBusy, error } = useBeginning(slug, onClose);
   const why = useWhyNot("projects.create");
+  const hasContainers = useMe().platform.runtime !== "process";
   const whyNoDatabase = useWhyNot("database.create");
   if (follow.data !== undefined) return <NextSteps made={follow.data} onClose={() => void show()} />;
   return (
@@ -32,6 +36,34 @@ export function CreateProject({ onClose }: { readonly onClose: () => void }) {
       onSubmit={(form) => void begin(form, template).catch(() => {})}
       onClose={onClose}
     >
+      <SelectField
+        name="from"
+        label="Begin with"
+        value={from}
+        onChange={(event) => (setFrom(event.target.value), setSource(""))}
+        options={[
+          [code, "My code: a git push, or a folder from here"],
+          [repository, "A repository on GitHub, GitLab or elsewhere"],
+          ...(hasContainers ? [[image, "A container image"] as const] : []),
+          ...(data?.templates ?? []).map(
+            ({ name, title, summary }) => [name, `Template ${title}: ${summary.replace(/\.$/, "")}`] as const,
+          ),
+        ]}
+      />
+      {from === repository && <FollowFields of={null} onUrl={setSource} />}
+      {from === image && (
+        <TextField
+          name="image"
+          label="Image"
+          hint="It is pulled once; the digest that it has then is what runs."
+          required
+          mono
+          maxLength={512}
+          autoComplete="off"
+          placeholder="ghcr.io/acme/shop:1.4"
+          onChange={(event) => setSource(event.target.value)}
+        />
+      )}
       <TextField
         name="slug"
         label="Slug"
@@ -49,20 +81,6 @@ export function CreateProject({ onClose }: { readonly onClose: () => void }) {
         maxLength={100}
         placeholder={slug}
       />
-      <SelectField
-        name="from"
-        label="Begin with"
-        value={from}
-        onChange={(event) => setFrom(event.target.value)}
-        options={[
-          [code, "My code: a git push, or a folder from here"],
-          [repository, "A repository on GitHub, GitLab or elsewhere"],
-          ...(data?.templates ?? []).map(
-            ({ name, title, summary }) => [name, `Template ${title}: ${summary.replace(/\.$/, "")}`] as const,
-          ),
-        ]}
-      />
-      {from === repository && <FollowFields of={null} />}
       {template === undefined && (
         <Checkbox
           name="database"
@@ -82,6 +100,7 @@ function useBeginning(slug: string, onClose: () => void) {
   const create = useAction("projects.create");
   const database = useAction("database.create");
   const follow = useAction("follow.set");
+  const deploy = useAction("deployments.create");
   const templates = useDeployTemplate();
   const params = { slug };
   const showBuild = (id: string) => navigate({ to: "/projects/$slug/builds/$id", params: { slug, id } });
@@ -101,12 +120,28 @@ function useBeginning(slug: string, onClose: () => void) {
     }
     const hasDatabase = database.isSuccess && database.variables.params.slug === slug;
     if (form.has("database") && !hasDatabase) await database.mutateAsync({ params, body: {} });
+    if (textOf(form, "from") === image) {
+      const { build_id: id } = await deploy.mutateAsync({ params, body: { image: textOf(form, "image").trim() } });
+      onClose();
+      return showBuild(id);
+    }
     if (textOf(form, "from") === repository) return follow.mutateAsync({ params, body: followIn(form) });
     return show();
   };
   return {
     ...{ begin, show, follow },
-    isBusy: [create, database, follow].some(({ isPending }) => isPending) || templates.isBusy,
-    error: create.error ?? database.error ?? follow.error ?? templates.error,
+    isBusy: [create, database, follow, deploy].some(({ isPending }) => isPending) || templates.isBusy,
+    error: create.error ?? database.error ?? follow.error ?? deploy.error ?? templates.error,
   };
+}
+
+/** Returns what a project may be called that begins with this repository or image: the last part of its address. */
+function slugOfSource(address: string): string {
+  return slugOf(
+    address
+      .trim()
+      .replace(/(?:[@:][^/]*|\.git)?\/*$/, "")
+      .split(/[/:]/)
+      .at(-1) ?? "",
+  );
 }

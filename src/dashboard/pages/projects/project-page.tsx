@@ -13,6 +13,7 @@ import { FailureBox } from "../builds/failure-box.tsx";
 import { LastDrill } from "../backups/moments.tsx";
 import { CompareLink } from "../deployments/compare-link.tsx";
 import { Findings } from "../diagnosis/findings.tsx";
+import { MissingVariables, useMissing } from "../env/missing.tsx";
 import { FirstFetch } from "../follow/first-fetch.tsx";
 import { Latest } from "../timeline/latest.tsx";
 import { FirstDeployment } from "./first-deployment.tsx";
@@ -63,7 +64,7 @@ function Active({ project }: { readonly project: Project }) {
       {active === null && project.follows && builds.data?.builds.length === 0 ? (
         <FirstFetch slug={slug} />
       ) : active === null ? (
-        <FirstDeployment project={project} isAgain={builds.data?.builds.length !== 0} />
+        <NoneServes project={project} isAgain={builds.data?.builds.length !== 0} />
       ) : (
         <>
           <LastHour slug={slug} />
@@ -71,6 +72,18 @@ function Active({ project }: { readonly project: Project }) {
           <Latest slug={slug} />
         </>
       )}
+    </>
+  );
+}
+
+/** How to deploy, while nothing serves. After a push that failed, what the source lacks comes first. */
+function NoneServes(props: { readonly project: Project; readonly isAgain: boolean }) {
+  const { slug } = props.project;
+  if (useMissing(slug).isLoading) return <div aria-busy="true" />;
+  return (
+    <>
+      <MissingVariables slug={slug} />
+      <FirstDeployment {...props} />
     </>
   );
 }

@@ -1,8 +1,9 @@
 import { Link, useLocation } from "@tanstack/react-router";
-import { useEffect, useState, type ReactNode } from "react";
+import { useEffect, type ReactNode } from "react";
 import { useAction } from "../../data/api.ts";
 import { useProject, useSlug, type Project } from "../../data/project.ts";
 import { Button } from "../../ui/button.tsx";
+import { DialogButton } from "../../ui/dialog-button.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
@@ -159,7 +160,6 @@ function Repository({ project: { git } }: { readonly project: Project }) {
 
 function Danger({ project }: { readonly project: Project }) {
   const undelete = useAction("projects.undelete");
-  const [deleting, setDeleting] = useState(false);
   const isDeleted = project.state === "deleted";
   return (
     <Section title="Danger zone">
@@ -183,13 +183,16 @@ function Danger({ project }: { readonly project: Project }) {
               : "It stops serving at once. Everything is kept, and Undelete brings it back."
           }
         >
-          <Button look="danger" row="projects.delete" onClick={() => setDeleting(true)}>
+          <DialogButton
+            look="danger"
+            row="projects.delete"
+            dialog={(close) => <DeleteProject project={project} onClose={close} />}
+          >
             {isDeleted ? "Delete for good" : "Delete"}
-          </Button>
+          </DialogButton>
         </Row>
       </div>
       {undelete.error !== null && <Problem error={undelete.error} />}
-      {deleting && <DeleteProject project={project} onClose={() => setDeleting(false)} />}
     </Section>
   );
 }

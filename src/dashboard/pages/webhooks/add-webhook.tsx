@@ -3,11 +3,10 @@ import type { Answer } from "../../../contract/client.ts";
 import { webhookEvents, webhookFormats, type WebhookFormat } from "../../../contract/webhooks.ts";
 import { textOf } from "../../data/text-of.ts";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
-import { Choice } from "../../ui/choice.tsx";
-import { Checkbox, TextField } from "../../ui/field.tsx";
+import { Checkbox, SelectField, TextField } from "../../ui/field.tsx";
 
 const formatNames: Record<WebhookFormat, string> = {
-  json: "JSON",
+  json: "Webhook",
   slack: "Slack",
   discord: "Discord",
   telegram: "Telegram",
@@ -49,7 +48,7 @@ export function AddWebhook({ onClose }: { readonly onClose: () => void }) {
   return (
     <ActionDialog
       row="webhooks.create"
-      title="Add a webhook"
+      title="Add a channel"
       submit="Add"
       input={(form) => ({
         body: {
@@ -64,11 +63,14 @@ export function AddWebhook({ onClose }: { readonly onClose: () => void }) {
         : { secret: { title: "The webhook's secret", of: (answer: Answer<"webhooks.create">) => answer.secret } })}
       onClose={onClose}
     >
+      <SelectField
+        name="format"
+        label="Channel"
+        value={format}
+        onChange={({ target }) => setFormat(webhookFormats.find((each) => each === target.value) ?? "json")}
+        options={webhookFormats.map((each) => [each, formatNames[each]])}
+      />
       <TextField name="name" label="Name" required maxLength={100} placeholder="chat" />
-      <div className="flex flex-col gap-1.5">
-        <span className="text-sm font-medium">Format</span>
-        <Choice label="Format" options={webhookFormats} value={format} onChange={setFormat} words={formatNames} />
-      </div>
       <TextField
         key={isMail ? "mail" : "web"}
         name="url"

@@ -27,33 +27,35 @@ function OwnersWebhooks() {
   const [shown, setShown] = useState<Webhook>();
   const removal = useRemoval({
     row: "webhooks.delete",
-    title: "Remove a webhook",
+    title: "Remove a channel",
     nameOf: ({ name }: Webhook) => name,
     input: ({ id }) => ({ params: { id } }),
     warning: "Nothing more is sent, and the list of its deliveries is deleted.",
   });
   return (
     <Section
-      title="Webhooks"
-      lead="Deployments, builds, alerts, backups, certificates and waiting approvals, sent to other services."
+      title="Notifications"
+      lead="Deployments, builds, alerts, backups, certificates and waiting approvals, sent to a chat, an e-mail address or a webhook of yours."
       actions={
         <DialogButton
           icon={<Plus size={15} />}
           row="webhooks.create"
           dialog={(close) => <AddWebhook onClose={close} />}
         >
-          Add a webhook
+          Add a channel
         </DialogButton>
       }
     >
       <List
         of={webhooks}
-        caption="Webhooks"
+        caption="Notifications"
         rows={(data) => data.webhooks}
         columns={columnsFor(setShown, removal.button)}
         keyOf={({ id }) => id}
         empty={
-          <Empty title="No webhooks yet">Berth can send the events here to a chat or to a service of yours.</Empty>
+          <Empty title="No channels yet">
+            Add one to hear of failed deployments and alerts in a chat or by e-mail.
+          </Empty>
         }
       />
       {shown !== undefined && <Deliveries webhook={shown} onClose={() => setShown(undefined)} />}
@@ -67,7 +69,7 @@ type Of<T> = (webhook: Webhook) => T;
 function columnsFor(onShow: Of<void>, removeButton: Of<ReactNode>): readonly Column<Webhook>[] {
   return [
     {
-      head: "Webhook",
+      head: "Channel",
       grow: true,
       cell: (webhook) => (
         <span className="flex min-w-0 flex-col leading-4.5">

@@ -1,0 +1,105 @@
+import { useAction, useCall } from "../../data/api.ts";
+import { visible } from "../../data/format.ts";
+import { useWhyNot } from "../../data/me.ts";
+import { useProject } from "../../data/project.ts";
+import { textOf } from "../../data/text-of.ts";
+import { ActionDialog } from "../../ui/action-dialog.tsx";
+import { Button } from "../../ui/button.tsx";
+import { DialogButton } from "../../ui/dialog-button.tsx";
+import { TextField } from "../../ui/field.tsx";
+import { Section } from "../../ui/page.tsx";
+import { Problem } from "../../ui/problem.tsx";
+import { Mono } from "../../ui/text.tsx";
+
+const mostAsked = 20;
+const ofDatabase = /^(?:DATABASE_URL|PG[A-Z]+)$/;
+
+/** Names the variables of the newest source's `.env.example` that are not set, and sets them. Renders nothing if none is missing. */
+export function MissingVariables({ slug }: { readonly slug: string }) {
+  const names = useMissing(slug).data?.missing_variables ?? [];
+  const database = useAction("database.create");
+  const asked = names.filter((name) => !ofDatabase.test(name)).slice(0, mostAsked);
+  if (names.length === 0) return null;
+  return (
+    <Section
+      title="Missing"
+      lead={
+        <>
+          The newest source's <Mono>.env.example</Mono> names these, and nothing sets them.
+        </>
+      }
+      actions={
+        <>
+          {names.some((name) => ofDatabase.test(name)) && (
+            <Button
+              row="database.create"
+              busy={database.isPending}
+              onClick={() => database.mutate({ params: { slug }, body: {} })}
+            >
+              Create a PostgreSQL database
+            </Button>
+          )}
+          {asked.length > 0 && (
+            <DialogButton row="env.import" dialog={(close) => <SetThem slug={slug} names={asked} onClose={close} />}>
+              Set them
+            </DialogButton>
+          )}
+        </>
+      }
+    >
+      {database.error !== null && <Problem error={database.error} />}
+      <Names of={names} />
+    </Section>
+  );
+}
+
+/** What a deploy of the newest source would do, once there is one. */
+export function useMissing(slug: string) {
+  const may = useWhyNot("builds.plan") === undefined;
+  const { data: project } = useProject();
+  const { data } = useCall("builds.list", { params: { slug } });
+  const hasSource = project?.state === "active" && data !== undefined && data.builds.length > 0;
+  return useCall("builds.plan", { params: { slug }, body: {} }, { enabled: may && hasSource });
+}
+
+/** Names of variables, each in a frame. */
+export function Names({ of }: { readonly of: readonly string[] }) {
+  return (
+    <ul className="flex flex-wrap gap-1.5">
+      {of.map((name) => (
+        <li key={name} className="rounded-sm border border-line bg-panel px-2 py-0.5 text-muted">
+          <Mono>{visible(name)}</Mono>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+interface SetThemProps {
+  readonly slug: string;
+  readonly names: readonly string[];
+  readonly onClose: () => void;
+}
+
+function SetThem({ slug, names, onClose }: SetThemProps) {
+  const given = (form: FormData) =>
+    Object.fromEntries(
+      names.flatMap((name) => (textOf(form, name) === "" ? [] : [[name, textOf(form, name)] as const])),
+    );
+  return (
+    <ActionDialog
+      row="env.import"
+      title="Set the missing variables"
+      submit="Save"
+      input={(form) => ({ params: { slug }, body: { variables: given(form) } })}
+      onClose={onClose}
+    >
+      <p className="text-sm text-muted">
+        Values are sealed when they are stored, and shown nowhere afterwards. A field that stays empty sets nothing.
+      </p>
+      {names.map((name) => (
+        <TextField key={name} name={name} label={name} mono autoComplete="off" />
+      ))}
+    </ActionDialog>
+  );
+}
