@@ -285,6 +285,27 @@ export function repositoriesSuite(name: string, open: () => Promise<Repositories
       assert.equal(await repositories.compare(project, { from: base, to: "4".repeat(40) }, enough), null);
     });
 
+    test("commits are compared that two repositories have, and each is left as it was", async () => {
+      const base = await treeOf({ a: "one\n" });
+      const other = "prj_beside";
+      const there = await repositories.ensure(other);
+      const write = async (input: string) => subject.git(there, ["hash-object", "-w", "--stdin"], { input });
+      const tree = await subject.git(there, ["mktree"], { input: `100644 blob ${await write("two\n")}\ta\n` });
+      const later = await subject.git(there, [...author, "commit-tree", tree, "-m", "Later"]);
+      for (const [place, beside] of [
+        [project, other],
+        [other, project],
+      ] as const) {
+        const change = { from: base, to: later, beside };
+        const compared = await repositories.compare(place, change, enough);
+        assert.equal(compared?.files[0]?.lines, "@@ -1 +1 @@\n-one\n+two\n");
+        assert.deepEqual(await repositories.changedPaths(place, { ...change, quarantine: null }, 5), ["a"]);
+        const counts = await repositories.countCommits(place, { ...change, quarantine: null });
+        assert.deepEqual(counts, { added: 1, removed: 1 });
+        assert.equal(await repositories.compare(place, { from: base, to: later }, enough), null);
+      }
+    });
+
     test("compare leaves out what is beyond its limits, and says so", async () => {
       const base = await treeOf({});
       const many = (text: string) => Object.fromEntries(Array.from({ length: 8 }, (_, index) => [`f${index}`, text]));

@@ -86,7 +86,7 @@ export interface CommitCounts {
   readonly removed: number;
 }
 
-export interface ComparedCommits extends Pick<CommitChange, "from" | "to"> {
+export interface ComparedCommits extends Pick<CommitChange, "from" | "to" | "beside"> {
   /** Only this file. */
   readonly path?: string | undefined;
 }
@@ -152,6 +152,8 @@ export interface CommitChange {
   readonly from: string;
   readonly to: string;
   readonly quarantine: Quarantine | null;
+  /** Another project whose repository exists and is read too, when there is no quarantine: each may lack one of the commits. */
+  readonly beside?: string | undefined;
 }
 
 export interface NewCommit {

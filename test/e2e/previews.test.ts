@@ -261,6 +261,8 @@ test("a pinned preview stays without its branch, and its very image goes live", 
   const pinned = await platform.call<Preview>("PUT", `${at}/previews/staging/pin`);
   assert.deepEqual([pinned.status, pinned.body.expires_at], [200, null]);
   assert.match(await push("staging", "staged"), /pinned: it stays, project staging--shop/);
+  const domain = await platform.call("POST", "/v1/projects/staging--shop/domains", { hostname: "staging.example.org" });
+  assert.equal(domain.status, 201);
   const gone = await app.git("push", `${platform.api}/git/main/shop.git`, ":staging");
   assert.match(gone.stderr, /pinned and stays: berth preview delete staging/);
   const rows = await body("shop", "/rows");
@@ -336,13 +338,7 @@ test("where agents deploy to previews only, a person lets their work go live", a
     /Serves now<\/th><td>deployment \d+.*Would serve<\/th>.*\(2 new commits\).*href="http[^"]*agent--shop/s,
   );
   assert.match(html, /Changed files<\/h2><pre>server\.js<\/pre>.*Not rehearsed\./s);
-  const reviewed = async () => {
-    const { body: one } = await platform.call<{ review: Review }>(
-      "GET",
-      `/v1/approvals/${askedLater.body.approval?.id}`,
-    );
-    return one.review;
-  };
+  const reviewed = () => reviewOf(askedLater.body.approval?.id);
   const { files: differing, commits, counts, url: look, rehearsal } = await reviewed();
   assert.match(differing[0]?.lines ?? "", /^\+.*by an agent, later/m);
   assert.deepEqual(
@@ -370,12 +366,27 @@ test("where agents deploy to previews only, a person lets their work go live", a
   const note = { files: [{ path: "note.txt", text: "later" }] };
   const stale = await asAgent("PATCH", `${at}/source`, note);
   assert.match(JSON.stringify(stale.body["preview"]), /shop has moved on since this preview began/);
+  await eventually(
+    async () => (await previews()).some(({ state, commit }) => state === "live" && commit === stale.body["commit"]),
+    "the change serves in the preview",
+  );
+  const askedBehind = await asAgent("POST", `${at}/previews/agent/promote`);
+  const apart = await reviewOf(askedBehind.body.approval?.id);
+  assert.deepEqual(
+    [apart.files.map(({ path }) => path).toSorted(), apart.counts],
+    [["note.txt", "release.js", "server.js"], { added: 3, removed: 2 }],
+    "neither repository has both commits",
+  );
   const fresh = await asAgent("PATCH", `${at}/source`, { ...note, base: "live", expected_commit: await app.head() });
   assert.deepEqual([fresh.status, fresh.body["base"]], [201, await app.head()], JSON.stringify(fresh.body));
   assert.doesNotMatch(JSON.stringify(fresh.body["preview"]), /has moved on/);
   assert.equal((await settings({ agents: "deploy" })).status, 200);
   await eventually(async () => (await rehearsals()).length >= 2, "requests of who may deploy are rehearsed at once");
 });
+
+async function reviewOf(approval = "") {
+  return (await platform.call<{ review: Review }>("GET", `/v1/approvals/${approval}`)).body.review;
+}
 
 async function rehearsals() {
   const { body: all } = await platform.call<{ builds: { rehearse_only: boolean }[] }>("GET", `${at}/builds`);

@@ -104,8 +104,8 @@ const bundleCommands = (git: (...args: string[]) => Command) => ({
 
 export type GitCommands = ReturnType<typeof gitCommands>;
 
-/** Returns git's complete environment: only our own configuration, and a push's quarantine if there is one. */
-export function gitEnv(configFile: string, quarantine: Quarantine | null = null): Record<string, string> {
+/** Returns git's complete environment: only our own configuration, and where other objects are, such as a push's quarantine. */
+export function gitEnv(configFile: string, objects: Partial<Quarantine> | null = null): Record<string, string> {
   return {
     PATH: systemPath,
     HOME: "/nonexistent",
@@ -115,6 +115,12 @@ export function gitEnv(configFile: string, quarantine: Quarantine | null = null)
     GIT_TERMINAL_PROMPT: "0",
     GIT_NO_REPLACE_OBJECTS: "1",
     GIT_LITERAL_PATHSPECS: "1",
-    ...quarantine,
+    ...objects,
   };
+}
+
+/** git refuses to update refs if it knows of a quarantine, even for the empty one that fast-import opens at its end. */
+export function outsideQuarantine<T extends { readonly env: Readonly<Record<string, string>> }>(place: T): T {
+  const { GIT_QUARANTINE_PATH: _, ...env } = place.env;
+  return { ...place, env };
 }

@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { createWriteStream, existsSync } from "node:fs";
 import { mkdir, readdir, rename, rm } from "node:fs/promises";
-import { uptime } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -31,7 +30,7 @@ import type {
 import { unconfined, type Confinement, type Shown } from "../../sandbox/confine.ts";
 import { writeAttributes } from "./attributes.ts";
 import { checkRefs } from "./check-refs.ts";
-import { gitCommands, gitEnv, type GitCommands } from "./commands.ts";
+import { gitCommands, gitEnv, outsideQuarantine, type GitCommands } from "./commands.ts";
 import { removeDamagedRef, removeDamagedRefs, repairHead } from "./damaged-refs.ts";
 import { removeDeadLocks } from "./dead-locks.ts";
 import { compareCommits } from "./compare-commits.ts";
@@ -153,12 +152,12 @@ class LocalRepositories implements Repositories {
 
   checkRefs(projectId: string, refs: readonly RefChange[], quarantine: Quarantine | null) {
     const place = { ...this.#place(projectId, quarantine), timeoutMs: packTimeoutMs };
-    return checkRefs(this.#gitIn(this.#folder(projectId)), { inside: place, outside: outside(place) }, refs);
+    return checkRefs(this.#gitIn(this.#folder(projectId)), { inside: place, outside: outsideQuarantine(place) }, refs);
   }
 
-  async countCommits(projectId: string, { from, to, quarantine }: CommitChange) {
-    const git = this.#gitIn(this.#folder(projectId));
-    const counted = await run(git.countCommits(commitId(from), commitId(to)), this.#limited(projectId, quarantine));
+  async countCommits(projectId: string, { from, to, ...where }: CommitChange) {
+    const { git, place } = this.#reading(projectId, where);
+    const counted = await run(git.countCommits(commitId(from), commitId(to)), place);
     if (counted.exitCode !== 0) return null;
     const [removed = 0, added = 0] = counted.stdout.trim().split("\t").map(Number);
     return { added, removed };
@@ -195,7 +194,7 @@ class LocalRepositories implements Repositories {
       GIT_QUARANTINE_PATH: folder,
     };
     const place = this.#place(projectId, quarantine);
-    return { dir, folder, quarantine, place: outside(place) };
+    return { dir, folder, quarantine, place: outsideQuarantine(place) };
   }
 
   async fetch(projectId: string, remote: Remote, signal: AbortSignal): Promise<Fetched> {
@@ -267,17 +266,28 @@ class LocalRepositories implements Repositories {
     return isSourcePath(path) ? fileAt(git, place, { commit: commitId(commit), path, maxBytes }) : null;
   }
 
-  async changedPaths(projectId: string, { from, to, quarantine }: CommitChange, limit: number) {
-    if ((await this.#parse(projectId, commitId(from), quarantine)) === null) return null;
-    const git = this.#gitIn(this.#folder(projectId));
-    const limits = { ...this.#limited(projectId, quarantine), maxOutputBytes: 256 * 1024 * 1024 };
+  async changedPaths(projectId: string, { from, to, ...where }: CommitChange, limit: number) {
+    const { git, place, has } = this.#reading(projectId, where);
+    if (!(await has(from))) return null;
+    const limits = { ...place, maxOutputBytes: 256 * 1024 * 1024 };
     const listed = await runOk(git.changedPaths(from, commitId(to)), limits);
     return listed.stdout.split("\0").filter(Boolean).slice(0, limit);
   }
 
-  async compare(projectId: string, { from, to, path }: ComparedCommits, limits: ComparisonLimits) {
-    for (const commit of [from, to]) if ((await this.#parse(projectId, commitId(commit))) === null) return null;
-    return compareCommits(this.#gitIn(this.#folder(projectId)), this.#place(projectId), { from, to, path }, limits);
+  async compare(projectId: string, { from, to, path, beside }: ComparedCommits, limits: ComparisonLimits) {
+    const { git, place, has } = this.#reading(projectId, { beside });
+    for (const commit of [from, to]) if (!(await has(commit))) return null;
+    return compareCommits(git, place, { from, to, path }, limits);
+  }
+
+  /** Reads a repository together with a quarantine or with the repository of another project. */
+  #reading(projectId: string, { quarantine = null, beside }: Partial<CommitChange>) {
+    const readable = beside === undefined ? [] : [join(this.#folder(beside), "objects")];
+    const git = this.#gitIn(this.#folder(projectId), { shown: { readable } });
+    const lent = readable.map((folder) => ({ GIT_ALTERNATE_OBJECT_DIRECTORIES: folder }))[0];
+    const place = this.#limited(projectId, quarantine ?? lent);
+    const has = async (commit: string) => (await run(git.parse(commitId(commit)), place)).exitCode === 0;
+    return { git, place, has };
   }
 
   archive(projectId: string, commit: string, { folder, quarantine = null }: PartOfCommit = {}): Readable {
@@ -337,12 +347,12 @@ class LocalRepositories implements Repositories {
   }
 
   async sweep(): Promise<void> {
-    await sweepDrafts(this.#dir, moment());
+    await sweepDrafts(this.#dir);
     for (const dir of await repositoriesIn(this.#dir)) await this.#tidy(dir);
   }
 
   async #tidy(dir: string): Promise<void> {
-    await sweepLeftovers(dir, moment());
+    await sweepLeftovers(dir);
     await removeDeadLocks(dir);
     await removeDamagedRefs(dir);
     const place = { cwd: dir, env: gitEnv(this.#configFile), timeoutMs: packTimeoutMs };
@@ -359,8 +369,8 @@ class LocalRepositories implements Repositories {
     return found.exitCode === 0 ? found.stdout.trim() : null;
   }
 
-  #limited(projectId: string, quarantine: Quarantine | null = null) {
-    return { ...this.#place(projectId, quarantine), timeoutMs: commandTimeoutMs };
+  #limited(projectId: string, objects: Partial<Quarantine> | null = null) {
+    return { ...this.#place(projectId, objects), timeoutMs: commandTimeoutMs };
   }
 
   /** Renames the repository first, so that a crash leaves no partial one under the project's name; `sweep` deletes the rest. */
@@ -371,12 +381,12 @@ class LocalRepositories implements Repositories {
     await runOk({ file: "rm", args: ["--recursive", "--force", "--", doomed] });
   }
 
-  #place(projectId: string, quarantine: Quarantine | null = null) {
+  #place(projectId: string, objects: Partial<Quarantine> | null = null) {
     const dir = this.#folder(projectId);
     // Own process group: a signal to the control plane's group must not kill git in the middle of a push.
     return {
       cwd: dir,
-      env: { ...gitEnv(this.#configFile, quarantine), GIT_DIR: dir },
+      env: { ...gitEnv(this.#configFile, objects), GIT_DIR: dir },
       ownGroup: true,
       isBackground: true,
     };
@@ -387,11 +397,3 @@ class LocalRepositories implements Repositories {
     return join(this.#dir, projectId);
   }
 }
-
-/** git refuses to update refs if it knows of a quarantine, even for the empty one that fast-import opens at its end. */
-function outside<T extends { readonly env: Readonly<Record<string, string>> }>(place: T): T {
-  const { GIT_QUARANTINE_PATH: _, ...env } = place.env;
-  return { ...place, env };
-}
-
-const moment = () => ({ nowMs: Date.now(), bootMs: Date.now() - uptime() * 1000 });

@@ -1,4 +1,5 @@
 import { lstat, readdir } from "node:fs/promises";
+import { uptime } from "node:os";
 import { join } from "node:path";
 import { runOk } from "../../kit/exec.ts";
 import { openFolder } from "../../kit/open-folder.ts";
@@ -8,25 +9,20 @@ const quarantineAgeMs = 6 * 3600_000;
 /** Creating a repository takes seconds. */
 const draftAgeMs = 10 * 60_000;
 
-/** The current time and the boot time. Files from before the boot belong to no running process. */
-export interface Moment {
-  readonly nowMs: number;
-  readonly bootMs: number;
-}
-
-const deadBefore = ({ nowMs, bootMs }: Moment, ageMs: number): number => Math.max(nowMs - ageMs, bootMs);
+/** Files from before the boot belong to no running process. */
+const deadBefore = (ageMs: number): number => Date.now() - Math.min(ageMs, uptime() * 1000);
 
 /** Removes quarantines and temporary packs that killed processes left in one repository. */
-export async function sweepLeftovers(repositoryDir: string, moment: Moment): Promise<void> {
-  const beforeMs = deadBefore(moment, quarantineAgeMs);
+export async function sweepLeftovers(repositoryDir: string): Promise<void> {
+  const beforeMs = deadBefore(quarantineAgeMs);
   await sweepFolder([repositoryDir, "objects"], /^(?:tmp_objdir-|incoming-)/, beforeMs);
   await sweepFolder([repositoryDir, "objects", "pack"], /^tmp_/, beforeMs);
   await sweepFolder([repositoryDir], /^gc\.pid$/, beforeMs);
 }
 
 /** Removes repositories whose creation or removal a crash interrupted. */
-export async function sweepDrafts(repositoriesDir: string, moment: Moment): Promise<void> {
-  await sweepFolder([repositoriesDir], /^\.new-/, deadBefore(moment, draftAgeMs));
+export async function sweepDrafts(repositoriesDir: string): Promise<void> {
+  await sweepFolder([repositoriesDir], /^\.new-/, deadBefore(draftAgeMs));
 }
 
 async function sweepFolder([root, ...names]: readonly [string, ...string[]], pattern: RegExp, beforeMs: number) {

@@ -27,8 +27,9 @@ export interface Review {
 interface Difference {
   readonly counts: CommitCounts | null;
   readonly files: readonly string[];
-  /** The repository that has both commits. */
+  /** The repositories that have the two commits. */
   readonly place: string;
+  readonly beside?: string | undefined;
 }
 
 export interface ReviewedRehearsal {
@@ -73,7 +74,12 @@ export async function reviewLines(platform: HandlerPlatform, approval: Reviewed)
   const compared =
     live === null || difference === null
       ? null
-      : await compareIn(repositories, difference.place, { from: live.commit, to: commit }, mostCompared);
+      : await compareIn(
+          repositories,
+          difference.place,
+          { from: live.commit, to: commit, beside: difference.beside },
+          mostCompared,
+        );
   return {
     ...{ live, commit, url, counts: difference?.counts ?? null },
     ...(compared ?? { commits: [], files: null, complete: true }),
@@ -108,7 +114,7 @@ async function rehearsalFor(db: Db, { org_id, id }: Reviewed): Promise<ReviewedR
   return rows[0] ?? null;
 }
 
-/** The repositories of previews that serve this commit: the project's own may lack it. */
+/** The repository of a preview that deployed this commit: the project's own may lack it. */
 async function previewsWith(
   db: Db,
   { org_id, project_id, commit }: { readonly org_id: string; readonly project_id: string; readonly commit: string },
@@ -124,14 +130,14 @@ async function differenceIn(
   places: readonly string[],
   { from, to }: { readonly from: string; readonly to: string },
 ): Promise<Review["difference"]> {
-  const change = (a: string, b: string) => ({ from: a, to: b, quarantine: null });
-  for (const place of places) {
-    if (!(await repositories.exists(place))) continue;
-    // Comparing a commit with itself tells whether it is stored; git would refuse to compare with one that is not.
-    const stored = [from, to].map((each) => repositories.changedPaths(place, change(each, each), 1));
-    if ((await Promise.all(stored)).includes(null)) continue;
-    const files = from === to ? [] : await repositories.changedPaths(place, change(from, to), mostFiles);
-    if (files !== null) return { place, files, counts: await repositories.countCommits(place, change(from, to)) };
-  }
-  return null;
+  const found = await Promise.all(places.map(async (id) => ((await repositories.exists(id)) ? [id] : [])));
+  const [place, beside] = found.flat();
+  if (place === undefined) return null;
+  const change = (a: string, b: string) => ({ from: a, to: b, quarantine: null, beside });
+  // Comparing a commit with itself tells whether it is stored; git would refuse to compare with one that is not.
+  const stored = [from, to].map((each) => repositories.changedPaths(place, change(each, each), 1));
+  if ((await Promise.all(stored)).includes(null)) return null;
+  const files = from === to ? [] : await repositories.changedPaths(place, change(from, to), mostFiles);
+  if (files === null) return null;
+  return { place, beside, files, counts: await repositories.countCommits(place, change(from, to)) };
 }
