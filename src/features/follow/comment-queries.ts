@@ -42,13 +42,13 @@ export async function wakeComments(db: Db, followId: string): Promise<void> {
     .execute();
 }
 
-/** The preview `p` of the project `o`, its newest build, and the newest rehearsal of its branch. */
+/** The preview `p` of the project `o`, its newest build, and the newest rehearsal of that build's commit. */
 const joined = sql`join project o on o.id = p.preview_of
   left join lateral (select id, commit, status from build where project_id = p.id and org_id = p.org_id
     order by number desc limit 1) b on true
   left join lateral (select status from deployment where build_id = b.id and org_id = p.org_id order by number limit 1) d on true
   left join lateral (select r.status from build rb join deployment rd on rd.build_id = rb.id join rehearsal r on r.deployment_id = rd.id
-    where rb.org_id = o.org_id and rb.project_id = o.id and rb.rehearse_only and rb.branch = p.git_branch
+    where rb.org_id = o.org_id and rb.project_id = o.id and rb.rehearse_only and rb.commit = b.commit
     order by rb.number desc limit 1) r on true`;
 
 const state = sql`case when p.deleted_at is not null then 'removed' when b.id is null then 'waiting'

@@ -14,7 +14,7 @@ export interface CommentFacts {
   /** Where the builds and logs are. */
   readonly page: string;
   readonly expires_at: string | null;
-  /** Of the branch on a copy of the project's data; null when there was none. */
+  /** Of the commit on a copy of the project's data; null when there was none. */
   readonly rehearsal: string | null;
 }
 

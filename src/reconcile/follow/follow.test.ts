@@ -432,6 +432,27 @@ async function goLive(build_id: string, project_id: string): Promise<void> {
   await db.updateTable("deployment").set({ trigger: "follow" }).where("id", "=", id).execute();
 }
 
+test("a pull request gets no preview, whatever reports it: a fork's branch is not one of the repository", async () => {
+  const { previews } = plane();
+  const { slug, made, preview } = await previewed();
+  const { secret, hook_url } = made.body as { secret: string; hook_url: string };
+  const branch = `feature/fork-${slug}`;
+  const after = await remote.push("of a fork", { branch: `kept/${slug}` });
+  await remote.run("push", "-q", remote.bare, `HEAD:refs/pull/7/head`);
+  const right = { secret, after, ref: `refs/heads/${branch}` };
+  for (const [status, message] of [
+    [200, hosts.github({ ...right, event: "pull_request" })],
+    [200, hosts.gitea({ ...right, event: "pull_request" })],
+    [200, hosts.gitlab({ ...right, event: "Merge Request Hook" })],
+    [200, hosts.github({ ...right, ref: "refs/pull/7/head" })],
+    [200, hosts.gitlab({ ...right, ref: "refs/merge-requests/7/head" })],
+    [202, hosts.github(right)],
+  ] as const)
+    assert.equal(await deliver(hook_url, message), status);
+  await previews();
+  assert.equal(await preview(branch), undefined, "the repository has no such branch");
+});
+
 test("a branch is neither fetched nor built for a preview while the disk is short of space", async () => {
   const full = { ...emptyDisk, observe: async () => ({ ...(await emptyDisk.observe()), is_short: true }) };
   const { slug, tell, preview, project_id } = await previewed();

@@ -193,6 +193,29 @@ describe("the comment about a preview", () => {
       assert.deepEqual([host.own().length, await s.row()], [1, undefined]);
     });
 
+  test("the rehearsal that it tells is one of the very commit, and one that was not held is no pass", async () => {
+    const s = await scene("github");
+    s.host.requests.push({ number: 7, branch });
+    const owner = { org_id: s.org.id, project_id: s.parent.id };
+    const build_id = await testBuild(api.platform, owner, { status: "succeeded" });
+    await s.db.updateTable("build").set({ rehearse_only: true }).where("id", "=", build_id).execute();
+    const deployment_id = await testDeployment(api.platform, owner, { build_id, number: 1, status: "retired" });
+    const reason = "The disk has no room for a copy of the database.";
+    await s.db
+      .insertInto("rehearsal")
+      .values({ deployment_id, ...owner, status: "skipped", reason, cleared: true })
+      .execute();
+    await s.look();
+    assert.match(s.host.own()[0] ?? "", /\| Rehearsal [^|]+ \| skipped \|/);
+    await s.db
+      .updateTable("build")
+      .set({ commit: "d".repeat(40) })
+      .where("id", "=", s.build_id)
+      .execute();
+    await s.look();
+    assert.match(s.host.own()[0] ?? "", /\| Rehearsal [^|]+ \| none \(/);
+  });
+
   test("a token that may not comment is told once, and the text is there to copy", async () => {
     const s = await scene("github");
     s.host.refuse(403);
