@@ -131,6 +131,13 @@ describe("branches of a database", { skip: missingPart || withoutPsql }, () => {
     assert.deepEqual([outside.status, outside.body["code"]], [409, "target_outside_window"]);
     assert.equal((await create({ name: "before", before_deployment: 7 })).status, 404);
     await remove("past");
+    const owner = { org_id: running.org.id, project_id: project.id };
+    const build_id = await testBuild(running.api.platform, owner, { status: "succeeded" });
+    const id = await testDeployment(running.api.platform, owner, { build_id, number: 9, status: "retired" });
+    await running.platform.db.updateTable("deployment").set({ created_at: moment }).where("id", "=", id).execute();
+    assert.equal((await made({ name: "earlier", before_deployment: 9 }))["shows"], moment);
+    assert.equal((await psql("earlier", "select id from orders")).stdout, "1\n");
+    await remove("earlier");
   });
 
   it("is masked by the deployed commit before anybody reaches it, or is destroyed with the statement's error", async () => {
