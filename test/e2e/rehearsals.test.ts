@@ -13,6 +13,7 @@ import { run, systemPath } from "../../src/kit/exec.ts";
 import { drawCases, runsAll } from "../support/draw-cases.ts";
 import { eventually, guardMs } from "../support/eventually.ts";
 import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
+import { processesNaming } from "./processes.ts";
 
 // Drawn with other journey files: it starts a whole platform, which takes too long for every run.
 
@@ -167,6 +168,74 @@ test("when a lock is not free on the data, the command is tried again", async ()
   assert.match(pushed.stderr, /55P03 canceling statement due to lock timeout/);
   await freed;
   await holder.end();
+});
+
+/** What a release command tries on its copy, and through the address of the data that an earlier one wrote into a file. */
+const hostile = `const { spawn } = require("child_process");
+const fs = require("fs");
+const tries = async (url, ...statements) => {
+  const client = new (require("pg").Client)({ connectionString: url, connectionTimeoutMillis: 3000 });
+  client.on("error", () => {});
+  const refused = await client.connect().then(() => null, (error) => error);
+  if (refused) return console.log("no way in: " + (refused.code ?? refused.message));
+  for (const statement of statements)
+    await client.query(statement).then(() => console.log("did " + statement), (error) => console.log(error.code + " for " + statement));
+  await client.end().catch(() => {});
+};
+(async () => {
+  for (let n = 0; n < 5; n += 1) spawn("sleep", ["86399"], { detached: true, stdio: "ignore" }).unref();
+  await Promise.all(Array.from({ length: 30 }, () => tries(process.env.DATABASE_URL, "select 1")));
+  const user = new URL(process.env.DATABASE_URL).username;
+  const database = new URL(process.env.DATABASE_URL).pathname.slice(1);
+  await tries(process.env.DATABASE_URL, "delete from orders", "copy orders to program 'cat > /tmp/taken'", "copy orders to '/tmp/taken'",
+    "set role berth", "alter role " + user + " superuser", "alter role " + user + " password 'mine'", "alter system set fsync = off");
+  await tries(process.env.DATABASE_URL.replace("/" + database, "/postgres"), "drop database " + database);
+  await tries(fs.readFileSync(process.env.STORAGE_DIR + "/released-0", "utf8"), "drop table orders");
+  process.exit(3);
+})();`;
+
+test("what a release command tries on its copy harms nothing but the copy, and nothing of it stays", async () => {
+  const before = await digest();
+  await app.commit({ ...sqlOf("select 1"), "release.js": hostile });
+  const pushed = await app.push();
+  await app.commit({ "release.js": release });
+  assert.notEqual(pushed.exitCode, 0);
+  assert.match(pushed.stderr, /did delete from orders/);
+  for (const refused of [
+    "copy orders to program",
+    "copy orders to '",
+    "set role berth",
+    String.raw`alter role \S+ superuser`,
+  ])
+    assert.match(pushed.stderr, new RegExp(`42501 for ${refused}`));
+  assert.doesNotMatch(pushed.stderr, /did (?:drop|copy|set role|alter system)/);
+  assert.match(pushed.stderr, /Production was not touched/);
+  assert.equal(await digest(), before, "the data is there, and its password is what it was");
+  assert.deepEqual(processesNaming("sleep 86399"), []);
+  await assertCleared();
+});
+
+test("one that hangs is ended and refused on the copy; a lock that nobody frees leaves the schema as it was", async () => {
+  await platform.end("SIGINT");
+  await platform.restart({ BERTH_BUILD_SECONDS: "45" });
+  const hanging = await change("lock table orders; select pg_sleep(86399)");
+  assert.notEqual(hanging.exitCode, 0);
+  assert.match(hanging.stderr, /Production was not touched/);
+  await assertCleared();
+  const holder = await connect();
+  await holder.query("begin; lock table plan");
+  const waiting = await change("alter table plan add column unseen text");
+  await holder.query("rollback");
+  await holder.end();
+  assert.notEqual(waiting.exitCode, 0);
+  assert.deepEqual(
+    waiting.stderr.match(/trying again in \d+ s/g),
+    [1, 5, 15].map((s) => `trying again in ${s} s`),
+  );
+  assert.deepEqual(await query("select 1 from information_schema.columns where column_name = 'unseen'"), []);
+  assert.equal((await platform.visit("shop")).body, "here");
+  await platform.end("SIGINT");
+  await platform.restart();
 });
 
 test("a branch is rehearsed on request, and nothing of it goes live", async () => {
