@@ -46,6 +46,9 @@ export const shownFolders: Readonly<Record<string, readonly string[]>> = {
     "src/http/",
   ],
   "test/live/s3-platform.test.ts": ["/storage-s3/", "/storage-age/", "/storage-disk/"],
+  "test/live/migration-tools.test.ts": ["/rehearsals/", "/postgres-host-local/"],
+  "test/e2e/many-branches.test.ts": ["/branches/", "/postgres-host-local/"],
+  "test/e2e/followed-previews.test.ts": ["/previews/", "src/reconcile/follow/", "src/reconcile/builds/builds-task"],
   "test/e2e/templates.test.ts": ["templates/", "/templates/", "src/cli/commands/create"],
   "test/e2e/asleep.test.ts": ["/sleep/", "src/reconcile/apps/", "/edge-haproxy/wake", "src/features/database/database"],
   "test/e2e/access.test.ts": [

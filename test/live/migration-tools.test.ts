@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { createLocalPostgresHost } from "../../src/adapters/postgres-host-local/local-postgres-host.ts";
+import { login, makeTestPlace, missingPart } from "../../src/adapters/postgres-host-local/test-fixture.ts";
+import { lossesOf } from "../../src/features/rehearsals/rehearsals.ts";
+import { runOk, systemPath } from "../../src/kit/exec.ts";
+import { loginOf, newDatabaseSpec } from "../../src/ports/postgres-host.suite.ts";
+import { runsAll } from "../support/draw-cases.ts";
+import { guardMs } from "../support/eventually.ts";
+import { rehearseOnCopy } from "../support/rehearse-on-copy.ts";
+import { schema } from "../support/tool-migrations.ts";
+import { withoutPypi } from "../support/without-pypi.ts";
+import { migrationTools, type MigrationTool, type RealMigration } from "./migration-tools.ts";
+
+// `rehearsed-migrations.test.ts` sends what tools send; this file runs the tools themselves.
+const skip = !runsAll && "SKIPPED: it installs six tools; npm test -- --all runs it";
+const limits = { rows: 100, percent: 1 };
+const env = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => !/^(?:npm_(?!config_)|NODE_TEST)/.test(name)),
+) as Record<string, string>;
+
+describe("what a rehearsal tells about migrations that their own tools run", { skip: missingPart || skip }, () => {
+  const place = makeTestPlace();
+  const host = createLocalPostgresHost(place.options);
+  const spec = newDatabaseSpec();
+  const dir = mkdtempSync(join(tmpdir(), "berth-tools-"));
+
+  before(async () => {
+    const session = await login(await host.ensure(spec), loginOf(spec));
+    await session.query(schema);
+    await session.end();
+  });
+  after(async () => {
+    await host.destroy(spec.id);
+    place.remove();
+    rmSync(dir, { recursive: true, force: true });
+  });
+
+  async function install({ name, packages, isPython = false }: MigrationTool): Promise<string> {
+    const folder = join(dir, name);
+    mkdirSync(folder);
+    const within = { cwd: folder, env: { ...env, PATH: `${dirname(process.execPath)}:${env["PATH"] ?? systemPath}` } };
+    const step = (file: string, ...args: string[]) => runOk({ file, args }, { ...within, timeoutMs: guardMs });
+    if (isPython) {
+      await step("python3", "-m", "venv", "venv");
+      await step("venv/bin/pip", "install", "--quiet", ...packages);
+    } else {
+      writeFileSync(join(folder, "package.json"), `{"private":true}`);
+      await step("npm", "install", "--no-audit", "--no-fund", "--loglevel=error", "pg@8.23.1", ...packages);
+    }
+    return folder;
+  }
+
+  const rehearse = (folder: string, tool: MigrationTool, migration: RealMigration) =>
+    rehearseOnCopy(host, spec, async ({ port, password }) => {
+      const cwd = mkdtempSync(join(folder, "run-"));
+      for (const [path, text] of Object.entries({ ...tool.files, ...migration.files })) {
+        mkdirSync(dirname(join(cwd, path)), { recursive: true });
+        writeFileSync(join(cwd, path), text);
+      }
+      const DATABASE_URL = `postgres://${spec.role_name}:${password}@127.0.0.1:${port}/${spec.database_name}`;
+      const bins = [join(folder, "node_modules/.bin"), join(folder, "venv/bin"), dirname(process.execPath)];
+      const PATH = [...bins, env["PATH"] ?? systemPath].join(":");
+      const [program, ...args] = tool.command;
+      await runOk({ file: program, args }, { cwd, env: { ...env, PATH, DATABASE_URL }, timeoutMs: guardMs });
+    });
+
+  for (const tool of migrationTools)
+    it(tool.name, async (t) => {
+      const reason = tool.isPython === true ? await withoutPypi() : null;
+      if (reason !== null) return t.skip(reason);
+      const folder = await install(tool);
+      for (const migration of tool.migrations)
+        await t.test(migration.what, async () => {
+          const { failure, report, told } = await rehearse(folder, tool, migration);
+          assert.equal(failure, undefined, String(failure));
+          const lines = [...tool.noted, ...migration.lines];
+          assert.equal(told.length, lines.length, told.join("\n"));
+          for (const line of lines) {
+            const found = told.map((each) => line.exec(each)).find((each) => each !== null);
+            assert.ok(found, `${line} is none of\n${told.join("\n")}`);
+            const seconds = Number(found.groups?.["held"] ?? 1);
+            assert.ok(seconds >= 0.9 && seconds < 2, `held for ${seconds} s`);
+          }
+          assert.doesNotMatch(JSON.stringify(report), /secret/);
+          const losses = lossesOf(report, limits).map(({ table }) => table);
+          assert.deepEqual(losses.toSorted(), migration.losses);
+        });
+    });
+});
