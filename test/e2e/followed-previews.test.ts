@@ -65,7 +65,11 @@ before(async () => {
   const work = join(remote.root, "work");
   writeFileSync(join(work, "package.json"), `{"name":"shop","private":true,"dependencies":{"pg":"8.23.1"}}`);
   writeFileSync(join(work, "Procfile"), "web: node server.js\nrelease: node release.js\n");
-  const followed = await made("PUT", `${at}/follow`, { url: server.url.replace("localhost", "127.0.0.1"), branch: "main", provider: "gitea" });
+  const followed = await made("PUT", `${at}/follow`, {
+    url: server.url.replace("localhost", "127.0.0.1"),
+    branch: "main",
+    provider: "gitea",
+  });
   assert.equal(followed.status, 200, JSON.stringify(followed.body));
   hook = followed.body as unknown as typeof hook;
   assert.equal((await made("PUT", `${at}/settings`, { previews: ["*"], preview_data: "branch" })).status, 200);
