@@ -45,7 +45,8 @@ export const me: Handlers<"me"> = {
   },
 
   async passkeys({ tx, caller, platform }) {
-    return { passkeys: caller.person_id === null ? [] : await passkeysOf(tx, caller.person_id, hostOf(platform)) };
+    const person = sessionPersonOf(caller);
+    return { passkeys: person === null ? [] : await passkeysOf(tx, person, hostOf(platform)) };
   },
 
   async rename_passkey(ctx, { params: { id }, body: { name } }) {
@@ -59,7 +60,8 @@ export const me: Handlers<"me"> = {
   },
 
   async identities({ tx, caller }) {
-    return { identities: caller.person_id === null ? [] : await identitiesOf(tx, caller.person_id) };
+    const person = sessionPersonOf(caller);
+    return { identities: person === null ? [] : await identitiesOf(tx, person) };
   },
 
   async unlink_identity(ctx, { params }) {
@@ -67,7 +69,8 @@ export const me: Handlers<"me"> = {
   },
 
   async sessions({ tx, caller }) {
-    return { sessions: caller.person_id === null ? [] : await sessionsOf(tx, caller.person_id) };
+    const person = sessionPersonOf(caller);
+    return { sessions: person === null ? [] : await sessionsOf(tx, person) };
   },
 
   async end_sessions(ctx) {
@@ -86,10 +89,17 @@ type Changing =
   | Context<"me.unlink_identity">
   | Context<"me.end_sessions">;
 
+/** Returns whose session it is; null for a token, also for that of a person's program: browsers and addresses are not its business. */
+function sessionPersonOf({ person_id, session_id }: Changing["caller"]): string | null {
+  return session_id === null ? null : person_id;
+}
+
 /** Returns whose session it is; refuses tokens. */
 function personOf({ caller, fail }: Changing): string {
-  if (caller.person_id !== null && caller.session_id !== null) return caller.person_id;
-  return fail("conflict", { error: "This token is no person's session.", hint: "Sign in to the dashboard." });
+  return (
+    sessionPersonOf(caller) ??
+    fail("conflict", { error: "This token is no person's session.", hint: "Sign in to the dashboard." })
+  );
 }
 
 const hostOf = ({ addresses }: Changing["platform"]) => new URL(addresses.controlUrl).hostname;

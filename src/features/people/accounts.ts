@@ -7,7 +7,7 @@ import { recordActivity } from "../activity/activity.ts";
 import { lockKeepsOwner } from "../tokens/tokens.ts";
 import * as accounts from "./account-queries.ts";
 import { endOwnerTokens } from "./end-membership.ts";
-import { endSessions, revokeTokens, selectPerson, tokensOfMember, useChallenge } from "./queries.ts";
+import { endSessions, lockPeople, revokeTokens, selectPerson, tokensOfMember, useChallenge } from "./queries.ts";
 
 /** What the platform's operator does with people. */
 export const accountHandlers: Pick<Handlers<"people">, "accounts" | "link" | "disable" | "enable"> = {
@@ -34,12 +34,15 @@ export const accountHandlers: Pick<Handlers<"people">, "accounts" | "link" | "di
     const { tx, platform } = ctx;
     const found = (await accounts.selectAccount(tx, id)) ?? ctx.fail("not_found");
     const memberships = await accounts.membershipsToEnd(tx, id);
-    for (const { org_id, id: member, role } of memberships)
-      if (!(await lockKeepsOwner(tx, org_id, member)) && role === "owner")
+    for (const { org_id, id: member, role } of memberships) {
+      await lockPeople(tx, org_id);
+      const ending = (await tokensOfMember(tx, org_id, member)).map((token) => token.id);
+      if (role === "owner" && !(await lockKeepsOwner(tx, org_id, ending)))
         return ctx.fail("last_owner_token", {
           error: `${found.name} is the last owner of an organization.`,
           hint: "Give it another owner first: `berth orgs rescue` makes a token for one.",
         });
+    }
     if (!(await accounts.setDisabled(tx, id, true)))
       return ctx.fail("conflict", { error: `${found.name} is disabled already.` });
     await endSessions(tx, { person_id: id });

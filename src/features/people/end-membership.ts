@@ -40,11 +40,12 @@ export async function requireOtherOwner(
   { tx, caller, fail }: Pick<Ending, "tx" | "caller" | "fail">,
   member: Pick<Member, "id" | "role">,
 ): Promise<void> {
-  const keeps = await lockKeepsOwner(tx, caller.org_id, member.id);
+  const ending = (await queries.tokensOfMember(tx, caller.org_id, member.id)).map(({ id }) => id);
+  const keeps = await lockKeepsOwner(tx, caller.org_id, ending);
   if (member.role === "owner" && !keeps)
     fail("last_owner_token", {
-      error: "The organization would have no owner left.",
-      hint: "Make another person with a passkey an owner, or create an owner token first.",
+      error: "The organization would have no owner left: the tokens that this person made do not stay owners.",
+      hint: "Make another person with a passkey an owner first.",
     });
 }
 
@@ -58,7 +59,7 @@ export async function endOwnerTokens(
 ): Promise<string[]> {
   const kept: string[] = [];
   for (const { id, org_id, org_slug, name } of await queries.ownerTokensElsewhere(tx, member)) {
-    if (!(await lockKeepsOwner(tx, org_id, id))) {
+    if (!(await lockKeepsOwner(tx, org_id, [id]))) {
       kept.push(org_slug);
       continue;
     }

@@ -4,10 +4,9 @@ import { limits } from "../../contract/limits.ts";
 import { scopesOf } from "../../contract/routes.ts";
 import { newId } from "../../kit/ids.ts";
 import type { Context, Handlers } from "../context.ts";
-import { mayRevoke, projectIdsOf, requireRightsNow, rightsWithin } from "../tokens/tokens.ts";
+import { hashOf, mayRevoke, projectIdsOf, requireRightsNow, rightsWithin } from "../tokens/tokens.ts";
 import { accountHandlers } from "./accounts.ts";
 import { endMembership, endOwnerTokens, requireOtherOwner } from "./end-membership.ts";
-import { linkHash } from "./people.ts";
 import * as queries from "./queries.ts";
 import { inviteMs, within } from "./rules.ts";
 
@@ -77,7 +76,7 @@ export const people: Handlers<"people"> = {
     await queries.insertInvite(tx, {
       ...{ id, org_id: caller.org_id, email, role, platform_admin, created_by: caller.token_id },
       project_ids: projects === undefined ? null : await projectIdsOf(ctx, projects),
-      hash: linkHash(code),
+      hash: hashOf(code),
       created_at: now,
       expires_at: new Date(now.getTime() + inviteMs),
     });

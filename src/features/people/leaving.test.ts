@@ -56,6 +56,62 @@ test("the last owner does not leave, nor anybody who is no person, and an agent 
   assert.ok(await isOver(grace.token));
 });
 
+test("an owner's own tokens end with them, so an organization keeps another owner", async () => {
+  const org = await testOrganization(db, "alone");
+  const { operator } = await testOrganization(db, "beside");
+  const grace = await person(org.owner, "Grace", { role: "owner" });
+  const of = { token: grace.token, body: { name: "script", role: "owner" } };
+  const script = String((await api.call("POST", "/v1/api-tokens", of)).body["token"]);
+  await db
+    .updateTable("api_token")
+    .set({ revoked_at: new Date() })
+    .where("org_id", "=", org.id)
+    .where("kind", "=", "token")
+    .where("created_by", "is", null)
+    .execute();
+  const { person_id } = await db
+    .selectFrom("api_token")
+    .select("person_id")
+    .where("id", "=", grace.id)
+    .executeTakeFirstOrThrow();
+  const member = `/v1/members/${grace.id}`;
+  for (const ending of [
+    leave(grace.token),
+    api.call("DELETE", member, { token: script }),
+    api.call("PATCH", member, { token: script, body: { role: "member" } }),
+    api.call("POST", `/v1/platform/people/${person_id}/disable`, { token: operator }),
+  ])
+    assert.deepEqual(codeOf(await ending), [409, "last_owner_token"]);
+  assert.deepEqual([await isOver(grace.token), await isOver(script)], [false, false]);
+  await person(script, "Ada", { role: "owner" });
+  assert.equal((await leave(grace.token)).status, 204);
+});
+
+test("a program learns nothing of its person's browsers, and one that is limited nothing of their wider tokens", async () => {
+  const org = await testOrganization(db, "programs");
+  const project = await testProject(api.platform, org);
+  const ada = await person(org.owner, "Ada");
+  await api.call("POST", "/v1/api-tokens", { token: ada.token, body: { name: "wide" } });
+  const program = await testToken(db, org.id, { project_ids: [project.id] });
+  const { person_id } = await db
+    .selectFrom("api_token")
+    .select("person_id")
+    .where("id", "=", ada.id)
+    .executeTakeFirstOrThrow();
+  const expires_at = new Date(Date.now() + 86_400_000);
+  const change = { kind: "cli", name: "program", person_id, expires_at } as const;
+  await db.updateTable("api_token").set(change).where("id", "=", program.id).execute();
+  for (const noun of ["sessions", "passkeys", "identities"]) {
+    const [own, of] = [(await get(`/v1/me/${noun}`, ada.token)).body[noun], await get(`/v1/me/${noun}`, program.text)];
+    assert.deepEqual([(own as object[]).length, of.body[noun]], [noun === "identities" ? 0 : 1, []], noun);
+  }
+  const { api_tokens } = (await get("/v1/api-tokens", program.text)).body as { api_tokens: { name: string }[] };
+  assert.deepEqual(
+    api_tokens.map(({ name }) => name),
+    ["program"],
+  );
+});
+
 test("who is limited to projects sees only themselves and what is their own", async () => {
   const org = await testOrganization(db, "narrow");
   const { slug } = await testProject(api.platform, org);

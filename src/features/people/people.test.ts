@@ -227,6 +227,11 @@ test("a passkey is registered only from this page, with verification, for its ow
   assert.equal((await join(other, "Eve", softAuthenticator(origin))).status, 200);
 });
 
+test("a passkey's id and a provider's name that no database takes are as unknown as any other", async () => {
+  assert.deepEqual(codeOf(await ask("passkey", { passkey: { id: "\0" } })), [401, "unauthorized"]);
+  assert.deepEqual(codeOf(await ask("oidc/%00", { to: "sign-in" })), [404, "not_found"]);
+});
+
 test("where browsers offer no passkeys, the page says why, and a person joins without one", async () => {
   const org = await newOrg();
   try {
@@ -416,12 +421,16 @@ test("an invitation whose sender loses the right while it is being used is not u
   assert.deepEqual(codeOf(answer), [401, "unauthorized"]);
 });
 
+const field = (bytes: Buffer) => Buffer.concat([Buffer.from([0, 0, 0, bytes.length]), bytes]);
+const ed25519 = Buffer.concat([field(Buffer.from("ssh-ed25519")), field(Buffer.alloc(32, 7))]);
+
 test("who loses their rights while a request waits gives none away with it", async () => {
   const org = await newOrg();
   const other = await person(org, "Mallory");
   const requests = [
     ["POST", "/v1/api-tokens", { name: "kept", role: "owner" }],
     ["POST", "/v1/invites", { role: "owner" }],
+    ["POST", "/v1/ssh-keys", { name: "kept", public_key: `ssh-ed25519 ${ed25519.toString("base64")}` }],
     ["PATCH", `/v1/members/${other.id}`, { role: "owner" }],
     ["DELETE", `/v1/members/${other.id}`, undefined],
   ] as const;
@@ -435,8 +444,8 @@ test("who loses their rights while a request waits gives none away with it", asy
     const removed = await whileWaiting(org, sendAgain, ended.id, { revoked_at: new Date() });
     assert.deepEqual(codeOf(removed), [401, "unauthorized"], path);
   }
-  const listed = await api.call("GET", "/v1/api-tokens", { token: org.owner });
-  assert.ok(!listed.text.includes('"kept"'));
+  for (const path of ["/v1/api-tokens", "/v1/ssh-keys"])
+    assert.ok(!(await api.call("GET", path, { token: org.owner })).text.includes('"kept"'));
 });
 
 test("switching between organizations does not make a session live longer", async () => {

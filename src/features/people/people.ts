@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { scopes } from "../../contract/access.ts";
 import { limits } from "../../contract/limits.ts";
 import { scopesOf } from "../../contract/routes.ts";
@@ -9,7 +9,7 @@ import { recordActivity } from "../activity/activity.ts";
 import { voidApprovals } from "../approvals/approvals.ts";
 import type { Context } from "../context.ts";
 import { Refused } from "../refused.ts";
-import { hashOf, isSessionText, newTokenText } from "../tokens/tokens.ts";
+import { hashOf, isSessionText, newTokenText, requireRightsNow } from "../tokens/tokens.ts";
 import { endMembership } from "./end-membership.ts";
 import * as queries from "./queries.ts";
 import { linkIdentity, personOfIdentity, sessionWithText, type NewIdentity, type Session } from "./sign-in-ways.ts";
@@ -64,18 +64,14 @@ export async function describePerson(db: Db | Tx, personId: string | null) {
 
 /** Returns what an invitation's link offers; undefined when it was used, revoked or has expired. Does not use it. */
 export async function readInvite(db: Db, code: string) {
-  return queries.inviteByHash(db, linkHash(code));
-}
-
-/** Returns the SHA-256 that is stored of an invitation's code. */
-export function linkHash(code: string): Buffer {
-  return createHash("sha256").update(code).digest();
+  return queries.inviteByHash(db, hashOf(code));
 }
 
 /** Ends the caller's own membership; fails when the caller acts for no person. */
 export async function leave(ctx: Context<"me.leave">): Promise<undefined> {
   const { tx, caller } = ctx;
   await queries.lockPeople(tx, caller.org_id);
+  await requireRightsNow(ctx);
   const all = caller.person_id === null ? [] : await queries.listMembers(tx, caller.org_id);
   const own = all.find(({ person_id }) => person_id === caller.person_id);
   if (own === undefined)
@@ -95,10 +91,10 @@ export interface Joining {
 /** Makes a person a member by an invitation, once, and signs them in; returns the session's text. */
 export async function join({ db, wakeups }: People, code: string, joining: Joining): Promise<string> {
   return db.transaction().execute(async (tx) => {
-    const seen = await queries.inviteByHash(tx, linkHash(code));
+    const seen = await queries.inviteByHash(tx, hashOf(code));
     if (seen !== undefined) await queries.lockPeople(tx, seen.org_id);
     // Read again under the lock, under which the sender's rights change.
-    const found = await queries.inviteByHash(tx, linkHash(code));
+    const found = await queries.inviteByHash(tx, hashOf(code));
     if (found === undefined) throw new Refused("unauthorized", { error: usedInvite });
     const person_id = await personWho(tx, joining, found.email);
     if (!(await queries.useInvite(tx, found.id, person_id))) throw new Refused("unauthorized", { error: usedInvite });

@@ -1,7 +1,7 @@
 import { limits } from "../../contract/limits.ts";
 import { newId } from "../../kit/ids.ts";
 import type { Handlers } from "../context.ts";
-import { mayRevoke, mayRevokeOthers, ownTokenIds } from "../tokens/tokens.ts";
+import { mayRevoke, mayRevokeOthers, ownTokenIds, requireRightsNow } from "../tokens/tokens.ts";
 import { deleteKey, insertKey, listKeys, lockKeyCount, selectRegistrant } from "./queries.ts";
 import { parsePublicKey } from "./rules.ts";
 
@@ -19,6 +19,7 @@ export const sshKeys: Handlers<"ssh-keys"> = {
         error: `An organization has at most ${limits.ssh_keys_per_organization} SSH keys.`,
         hint: "Remove one that is no longer used: berth keys remove <name>",
       });
+    await requireRightsNow(ctx);
     const id = newId("key", now.getTime());
     const key = await insertKey(ctx.tx, {
       ...parsed,

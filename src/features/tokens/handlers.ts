@@ -63,7 +63,7 @@ export const tokens: Handlers<"tokens"> = {
         error: "Members revoke only their own tokens and programs, and those that these created.",
         hint: "Ask an owner of the organization to revoke it.",
       });
-    const keepsOwner = await queries.lockKeepsOwner(tx, caller.org_id, token.id);
+    const keepsOwner = await queries.lockKeepsOwner(tx, caller.org_id, [token.id]);
     if (token.kind === "token" && token.role === "owner" && !keepsOwner) return ctx.fail("last_owner_token");
     if (!(await queries.revokeToken(tx, caller.org_id, token.id))) return ctx.fail("not_found");
     await voidApprovals(tx, ctx.platform.wakeups, { org_id: caller.org_id, token_id: token.id });

@@ -143,16 +143,16 @@ export async function insertToken(tx: Db | Tx, token: NewToken) {
 }
 
 /**
- * Returns whether the organization keeps a token that may do everything in it without this one: a live owner token with all of an owner's
+ * Returns whether the organization keeps a token that may do everything in it without these: a live owner token with all of an owner's
  * scopes, for all projects, that is not in approval mode, or a person who can sign in with such rights. Locks the organization, so that concurrent calls wait until the transaction ends.
  */
-export async function lockKeepsOwner(tx: Tx, orgId: string, id: string): Promise<boolean> {
+export async function lockKeepsOwner(tx: Tx, orgId: string, without: readonly string[]): Promise<boolean> {
   await tx.selectFrom("organization").select("id").where("id", "=", orgId).forNoKeyUpdate().execute();
   const found = await tx
     .selectFrom("api_token")
     .select("id")
     .where("org_id", "=", orgId)
-    .where("id", "<>", id)
+    .where("id", "not in", [...without])
     .where("role", "=", "owner")
     .where("project_ids", "is", null)
     .where("approval_mode", "=", false)
@@ -164,16 +164,20 @@ export async function lockKeepsOwner(tx: Tx, orgId: string, id: string): Promise
   return found !== undefined;
 }
 
-/** Returns the ids of the caller's own tokens: itself, those of its person, and what these made, those that have ended included. */
+/**
+ * Returns the ids of the caller's own tokens: itself, those of its person, and what these made, those that have ended included. Who is limited
+ * to projects has none that reach others, as those of the person whose program it is may.
+ */
 export async function ownTokenIds(
   db: Db | Tx,
-  { org_id, token_id, person_id }: Pick<Caller, "org_id" | "token_id" | "person_id">,
+  { org_id, token_id, person_id, project_ids }: Pick<Caller, "org_id" | "token_id" | "person_id" | "project_ids">,
 ): Promise<ReadonlySet<string>> {
+  const reach = project_ids === null ? sql`true` : sql`project_ids <@ ${[...project_ids]}::text[]`;
   const { rows } = await sql<{ id: string }>`
     with recursive own as (
       select id from api_token where org_id = ${org_id} and (id = ${token_id} or person_id = ${person_id})
       union select t.id from api_token t join own on t.created_by = own.id where t.org_id = ${org_id})
-    select id from own`.execute(db);
+    select id from api_token join own using (id) where ${reach}`.execute(db);
   return new Set(rows.map(({ id }) => id));
 }
 
