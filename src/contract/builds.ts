@@ -1,7 +1,17 @@
 import { z } from "zod";
 import { ahead } from "./ahead.ts";
 import { failure } from "./failure.ts";
-import { changedFiles, id, nextCursor, numberCursor, pageQuery, ofProject, queryInteger, timestamp } from "./fields.ts";
+import {
+  changedFiles,
+  commitHash,
+  id,
+  nextCursor,
+  numberCursor,
+  pageQuery,
+  ofProject,
+  queryInteger,
+  timestamp,
+} from "./fields.ts";
 import { buildStates, deploymentStates, statesOf } from "./states.ts";
 import { limits } from "./limits.ts";
 import { previewBranch, previewErrors } from "./previews.ts";
@@ -72,8 +82,6 @@ const ofUploads = ["storage_full", "payload_too_large", "forbidden", ...previewE
  * agents deploy to previews only: `agent-` and the token's name.
  */
 const intoPreview = previewBranch.optional();
-
-const commit = z.string().regex(/^[0-9a-f]{40}$/, "must be a full commit hash");
 
 const ofPlans = ["storage_full", "payload_too_large", "nothing_to_deploy"] as const;
 
@@ -236,7 +244,7 @@ export const rows = [
       ...changedFiles,
       message,
       /** The commit that the caller has read: the change is refused if it is no longer the one that the change begins at. */
-      expected_commit: commit.optional(),
+      expected_commit: commitHash.optional(),
       /** `live` begins at the files of the deployment that serves, as after a rollback; `newest` at those of the newest source. */
       base: z.enum(["newest", "live"]).default("newest"),
       branch: intoPreview,

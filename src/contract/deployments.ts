@@ -2,6 +2,7 @@ import { z } from "zod";
 import { failure } from "./failure.ts";
 import {
   changedFiles,
+  commitHash,
   id,
   nextCursor,
   numberCursor,
@@ -178,10 +179,7 @@ export const rows = [
     request: "POST /v1/projects/:slug/deployments",
     may: "member deployments:write",
     body: z.strictObject({
-      commit: z
-        .string()
-        .regex(/^[0-9a-f]{40}$/, "must be a full commit hash")
-        .optional(),
+      commit: commitHash.optional(),
       /** A prebuilt container image. Its digest is resolved at the registry when the build runs. */
       image: imageName.optional(),
     }),

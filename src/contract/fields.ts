@@ -109,6 +109,8 @@ export const instant = z
   )
   .refine((text) => /[smhd]$/.test(text) || !Number.isNaN(Date.parse(text)), "this instant does not exist");
 
+export const commitHash = z.string().regex(/^[0-9a-f]{40}$/, "must be a full commit hash");
+
 const file = z.strictObject({
   path: z.string().min(1).max(4096),
   text: z.string(),

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { id, ofProject, slugParam, timestamp } from "./fields.ts";
+import { commitHash, id, ofProject, slugParam, timestamp } from "./fields.ts";
 import { row } from "./table.ts";
 
 export const previewStates = ["waiting", "building", "live", "failed", "removing"] as const;
@@ -113,9 +113,13 @@ export const rows = [
     may: "member deployments:write",
     approval: true,
     params,
+    body: z.strictObject({
+      /** The commit that the caller has looked at: refused if the preview serves another one by now. */
+      expected_commit: commitHash.optional(),
+    }),
     result: z.object({ build_id: id, commit: z.string() }),
     success: [201],
-    errors: ["nothing_to_deploy", "deploy_in_progress", "storage_full"],
+    errors: ["nothing_to_deploy", "deploy_in_progress", "storage_full", "conflict"],
     activity: "preview.promoted",
     waits: true,
     summary: "Deploy the very image that runs in a preview to its project, with the project's variables and data",

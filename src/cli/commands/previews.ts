@@ -98,12 +98,17 @@ function addComment(previews: Command, ctx: CliContext): void {
     summary: "Print a comment about a preview for its pull request, and say whether Berth posted it",
     examples: ["berth preview comment feature/search", "berth preview comment feature/search --json"],
     text: ({ text, request, posted, problem }) => {
-      const at = posted && request !== null ? `Posted: ${request.url}` : "Not posted: copy it from here.";
+      const at = posted && request !== null ? `Posted: ${oneLine(request.url, 300)}` : "Not posted: copy it from here.";
       return [terminalText(text, { colours: false }), at, ...(problem === null ? [] : [oneLine(problem, 300)])].join(
         "\n",
       );
     },
   });
+}
+
+interface PromoteOptions {
+  readonly wait: boolean;
+  readonly commit?: string;
 }
 
 function addPromote(previews: Command, ctx: CliContext): void {
@@ -113,10 +118,12 @@ function addPromote(previews: Command, ctx: CliContext): void {
     examples: ["berth preview promote staging", "berth preview promote staging --no-wait --json"],
   })
     .option("--no-wait", "don't wait for the outcome")
-    .action(async (preview: string, { wait }: { readonly wait: boolean }) => {
+    .option("--commit <commit>", "only if the preview serves this commit, the one that you looked at")
+    .action(async (preview: string, { wait, commit: expected_commit }: PromoteOptions) => {
       const slug = await currentProject(ctx);
       const client = await ctx.client();
-      const { build_id, commit } = await client.call("previews.promote", { params: { slug, preview } });
+      const body = { expected_commit };
+      const { build_id, commit } = await client.call("previews.promote", { params: { slug, preview }, body });
       const log = `berth builds log ${build_id}`;
       if (!wait)
         return ctx.output.result(

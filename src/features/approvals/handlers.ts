@@ -45,7 +45,9 @@ function lookUp({ platform, caller }: GetContext, id: string): Promise<ApprovalR
   return selectApproval(platform.db, { org_id: caller.org_id, id }, platform.clock.now());
 }
 
-async function reviewFor({ platform, caller: { org_id, scopes } }: GetContext, row: ApprovalRow) {
+async function reviewFor({ platform, caller: { org_id, scopes, project_ids } }: GetContext, row: ApprovalRow) {
+  // A token follows its own requests, also those about projects that it reaches no longer.
+  if (project_ids?.includes(row.project_id ?? "") === false) return null;
   const isOpen = row.status === "pending" || row.status === "approved";
   const mayRead = scopes.includes("projects:read") && scopes.includes("deployments:read");
   return isOpen && mayRead ? reviewLines(platform, { ...row, org_id }) : null;

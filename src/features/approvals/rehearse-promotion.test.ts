@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sql } from "kysely";
 import { decideBy, quietNotifier } from "../../../test/support/approvals.ts";
+import { eventually } from "../../../test/support/eventually.ts";
 import { testBuild, testDeployment, testProject } from "../../../test/support/fixtures.ts";
 import { sharedApi, testOrganization, testToken } from "../../../test/support/test-platform.ts";
 import { promotionSeen } from "../rehearsals/rehearsals.ts";
@@ -33,6 +34,24 @@ async function asked(agents: "deploy" | "preview") {
     db.selectFrom("build").selectAll().where("project_id", "=", project.id).orderBy("number").execute();
   return { org_id: org.id, project_id: project.id, id, build_id, agent, promote, builds };
 }
+
+test("a person promotes only what they looked at, and who lost a project sees no more of it", async () => {
+  const { org_id, build_id, id, agent, ...key } = await asked("preview");
+  const { text: person } = await testToken(db, org_id, { role: "owner" });
+  const promote = (expected_commit: string) =>
+    api.call("POST", "/v1/projects/shop/previews/fix/promote", { token: person, body: { expected_commit } });
+  const { commit } = await db.selectFrom("build").select("commit").where("id", "=", build_id).executeTakeFirstOrThrow();
+  const swapped = await promote("f".repeat(40));
+  assert.deepEqual([swapped.status, swapped.body["code"]], [409, "conflict"]);
+  assert.match(String(swapped.body["error"]), /serves commit \w{8} now, not ffffffff/);
+  assert.deepEqual(await key.builds(), []);
+  const review = async () => (await api.call("GET", `/v1/approvals/${id}`, { token: agent.text })).body["review"];
+  assert.notEqual(await review(), null);
+  await db.updateTable("api_token").set({ project_ids: [] }).where("id", "=", agent.id).execute();
+  await wakeups.send(db, "tokens");
+  await eventually(async () => (await review()) === null, "the review is gone");
+  assert.equal((await promote(commit)).status, 201);
+});
 
 test("a promotion is rehearsed once if the token could deploy itself, else when a person says so", async () => {
   const [mayDeploy, mayNot] = [await asked("deploy"), await asked("preview")];

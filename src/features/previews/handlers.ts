@@ -66,7 +66,7 @@ export const previews: Handlers<"previews"> = {
     };
   },
 
-  async promote(ctx, { params }) {
+  async promote(ctx, { params, body }) {
     const { org_id, id: project_id } = ctx.project;
     const { branch, ...preview } = await previewOf(ctx, params.preview);
     const live = await activeOf(ctx.tx, org_id, preview.id);
@@ -74,6 +74,12 @@ export const previews: Handlers<"previews"> = {
       return ctx.fail("nothing_to_deploy", {
         error: `The preview of ${branch} serves nothing.`,
         hint: `Push the branch again: git push berth ${branch}`,
+      });
+    const { expected_commit: expected = live.commit } = body;
+    if (expected !== live.commit)
+      return ctx.fail("conflict", {
+        error: `The preview of ${branch} serves commit ${live.commit.slice(0, 8)} now, not ${expected.slice(0, 8)}.`,
+        hint: "Look at it again, then promote that commit.",
       });
     await requireRoomForBuild(ctx);
     if (await comingDeployment(ctx.tx, org_id, project_id)) return ctx.fail("deploy_in_progress");

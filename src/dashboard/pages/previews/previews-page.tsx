@@ -33,7 +33,7 @@ export function PreviewsPage() {
   const slug = useSlug();
   const { data: project } = useProject();
   const previews = useCall("previews.list", { params: { slug } }, { pollMs: lookMs });
-  const [promoted, setPromoted] = useState<string>();
+  const [promoted, setPromoted] = useState<Preview>();
   const removal = useRemoval({
     row: "previews.delete",
     title: "Delete a preview",
@@ -95,7 +95,7 @@ export function PreviewsPage() {
         }
       />
       {removal.dialog}
-      {promoted !== undefined && <Promote slug={slug} branch={promoted} onClose={() => setPromoted(undefined)} />}
+      {promoted !== undefined && <Promote slug={slug} preview={promoted} onClose={() => setPromoted(undefined)} />}
     </Page>
   );
 }
@@ -119,20 +119,22 @@ function Create({ slug, onClose }: DialogProps) {
   );
 }
 
-function Promote({ slug, branch, onClose }: DialogProps & { readonly branch: string }) {
+/** Promotes what the preview served when the user asked: by then it may serve something else. */
+function Promote({ slug, preview: { branch, commit }, onClose }: DialogProps & { readonly preview: Preview }) {
   const navigate = useNavigate();
   return (
     <ActionDialog
       row="previews.promote"
       title="Promote a preview"
       submit="Promote"
-      input={() => ({ params: { slug, preview: branch } })}
+      input={() => ({ params: { slug, preview: branch }, body: { expected_commit: commit ?? undefined } })}
       onDone={() => void navigate({ to: "/projects/$slug/deployments", params: { slug } })}
       onClose={onClose}
     >
       <p className="text-sm text-muted">
-        The very image that runs in the preview of <Mono>{visible(branch)}</Mono> serves this project's visitors, with
-        the project's variables and data. Its release command is rehearsed as with every deployment.
+        The very image that runs in the preview of <Mono>{visible(branch)}</Mono>, of commit{" "}
+        <Mono>{(commit ?? "").slice(0, 8)}</Mono>, serves this project's visitors, with the project's variables and
+        data. Its release command is rehearsed as with every deployment.
       </p>
     </ActionDialog>
   );
@@ -151,7 +153,7 @@ function columnsFor(doing: Doing): readonly Column<Preview>[] {
 
 interface Doing {
   readonly removeButton: (preview: Preview) => ReactNode;
-  readonly onPromote: (branch: string) => void;
+  readonly onPromote: (preview: Preview) => void;
 }
 
 interface ItemProps extends Doing {
@@ -208,7 +210,7 @@ function Acts({ preview, removeButton, onPromote }: ItemProps) {
   return (
     <span className="flex items-center gap-1 sm:justify-end">
       {commit !== null && (
-        <Button row="previews.promote" aria-label={`Promote ${called}`} onClick={() => onPromote(branch)}>
+        <Button row="previews.promote" aria-label={`Promote ${called}`} onClick={() => onPromote(preview)}>
           Promote
         </Button>
       )}
