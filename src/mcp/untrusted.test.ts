@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { newTokenText, type TokenKind } from "../features/tokens/rules.ts";
 import { answerCharacters, fit, lastLines } from "./fit.ts";
 import { untrusted, visible, visibleIn, withoutTokens } from "./untrusted.ts";
 
@@ -28,6 +29,8 @@ test("texts and names anywhere in a document are made visible and cut", () => {
 test("tokens never get out, one's own or anybody's", () => {
   const text = `own secret-of-mine, other berth_o_${"a1".repeat(24)}`;
   assert.equal(withoutTokens(text, "secret-of-mine"), "own [token removed], other [token removed]");
+  for (const kind of "omast")
+    assert.equal(withoutTokens(newTokenText(kind as TokenKind), "x"), "[token removed]", kind);
 });
 
 test("a large document loses entries of its longest list, and says how many", () => {

@@ -1,3 +1,4 @@
+import { quoted } from "../../kit/quoted.ts";
 import type { RefChange, Repositories } from "../../ports/repositories.ts";
 import {
   copyToPreview,
@@ -78,7 +79,7 @@ export function choosePreview(
   if (branches.length === 1) return { ref, notes: [] };
   const names = wanted.slice(0, 5).map(({ name }) => name.slice(heads.length));
   const notes = names.map(
-    (name) => `       ${name} got no preview, as this push has other branches: berth preview create ${name}`,
+    (name) => `       ${name} got no preview, as this push has other branches: berth preview create ${quoted(name)}`,
   );
   return { ref: null, notes };
 }
@@ -95,7 +96,7 @@ export async function removeDeletedPreviews(
     const found = await selectPreview(db, { org_id, project_id }, branch);
     if (found === undefined) continue;
     if (isPinned(found)) {
-      onLine(`-----> The preview of ${branch} is pinned and stays: berth preview delete ${branch}`);
+      onLine(`-----> The preview of ${branch} is pinned and stays: berth preview delete ${quoted(branch)}`);
       continue;
     }
     const preview = { org_id, project_id: found.id, requested_by: actor };

@@ -1,4 +1,5 @@
 import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
+import { quoted } from "../../kit/quoted.ts";
 import { activeOf } from "../deployments/deployments.ts";
 import { copyToPreview, openPreview } from "../previews/previews.ts";
 import { livingProject } from "../projects/projects.ts";
@@ -33,7 +34,7 @@ function textOf({ of, branch, url, isBehind }: { of: string; branch: string; url
   return [
     `The change goes to the preview of ${branch}, ${url}; ${of} serves what it served.`,
     ...(isBehind ? [behind] : []),
-    `To let it go live: \`berth preview promote ${branch} -p ${of}\`, which waits for a person if the token is in approval mode.`,
+    `To let it go live: \`berth preview promote ${quoted(branch)} -p ${of}\`, which waits for a person if the token is in approval mode.`,
   ].join(" ");
 }
 

