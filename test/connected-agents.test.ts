@@ -84,6 +84,9 @@ for (const [name, way] of (["SDK 1", "SDK 2"] as const).flatMap((name) => ways.m
   });
 
 test("a page for consent names the program, who gets the answer and what is granted, and is not framed", async () => {
+  const posing = await register({ client_name: "Editor (described by editor.example)" });
+  const { html: posed } = await browser.load(asked({ client_id: String(posing.body["client_id"]) }));
+  assert.match(posed, /Described by<\/th><td>itself</, "a name does not pretend to be described by a site");
   const { body } = await register({ client_name: "<b>Evil‮</b>", redirect_uris: ["https://agents.example/callback"] });
   const { html, headers } = await browser.load(
     asked({ client_id: String(body["client_id"]), redirect_uri: "https://agents.example/callback" }),
@@ -134,7 +137,7 @@ test("a program that has not registered is described by the document at its id, 
   const load = (id: string) => browser.load(asked({ client_id: id }));
   const good = "https://editor.example/client.json";
   sites[good] = answering(good);
-  assert.match((await load(good)).html, /Editor \(described by editor\.example\)/);
+  assert.match((await load(good)).html, /Editor<\/td>.*Described by<\/th><td><b>editor\.example<\/b>/);
   const form = await browser.decide(asked({ client_id: good }));
   const made = await exchange(answerOf(form.headers).get("code") ?? "", { client_id: good });
   assert.equal(made.status, 200, made.text);
@@ -150,10 +153,15 @@ test("a program that has not registered is described by the document at its id, 
     "https://editor.example/",
   ])
     assert.equal((await load(id)).status, 400, id);
-  assert.match(
-    (await load("https://private.example/x")).html,
-    /could not read .*private\.example\/x.* reach that address/,
-  );
+  const prefersDocuments = async () =>
+    (await api.call("GET", "/.well-known/oauth-authorization-server")).body["client_id_metadata_document_supported"];
+  await load(good);
+  assert.equal(await prefersDocuments(), true);
+  const { html } = await load("https://private.example/x");
+  assert.match(html, /could not read .*private\.example\/x.*Connect the program again.* reach that address/);
+  assert.equal(await prefersDocuments(), false, "where documents cannot be reached, programs register");
+  await load(good);
+  assert.equal(await prefersDocuments(), true);
   const stranger = consentBrowser(api.baseUrl, "");
   assert.equal(
     (await stranger.load(asked({ client_id: bad("other-id") }))).status,

@@ -29,10 +29,9 @@ export function consentContent(shown: ShownConsent): PageContent {
   const { caller, program, receiver, nonce, problem, userCode, isCommandLine, describedBy, proof } = shown;
   const where = receiver === null ? "the program that shows the code" : answerText(receiver);
   const rows = [
-    [
-      "Program",
-      `${escape(program)} (${describedBy === null ? "as it calls itself" : `described by ${escape(describedBy)}`})`,
-    ],
+    // In rows of their own: a name could pretend to be more than one.
+    ["Program, as it calls itself", escape(program)],
+    ["Described by", describedBy === null ? "itself" : `<b>${escape(describedBy)}</b>`],
     ["The answer goes to", where],
     ["Organization", `${escape(caller.org_name)} (${escape(caller.org_slug)})`],
     ["In the name of", escape(caller.token_name)],

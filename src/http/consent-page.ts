@@ -94,7 +94,7 @@ async function readAsked({ platform }: ConsentPage, { url }: FastifyRequest): Pr
   if (client === undefined)
     throw new Refused("invalid_request", {
       error: client_id.startsWith("https://")
-        ? `This server could not read the program's description at ${visible(client_id.slice(0, 200))}. Let the server reach that address, then connect the program again; or give the program a token.`
+        ? `This server could not read the program's description at ${visible(client_id.slice(0, 200))}. Connect the program again: for the next hour, programs are asked to register here instead. If it does not, let the server reach that address, or give the program a token.`
         : "The program is not registered here, or no longer. Connect it again from its own settings.",
     });
   if (!client.redirect_uris.some((one) => isSameRedirect(one, redirect_uri)))

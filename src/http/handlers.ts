@@ -111,6 +111,7 @@ export {
   openDevice,
   organizationsToChoose,
   pollDevice,
+  prefersDocuments,
   projectsToChoose,
   receiverOf,
   registerClient,

@@ -10,6 +10,7 @@ import {
   isForgotten,
   isRedirect,
   pollDevice,
+  prefersDocuments,
   registerClient,
   shownName,
   startDevice,
@@ -39,7 +40,10 @@ export function addOauth(app: FastifyInstance, given: Oauth): void {
   const here = (request: FastifyRequest) => addressOf(request, given.platform.addresses.controlUrl);
   const open = { "cache-control": "no-store" };
   app.get("/.well-known/oauth-authorization-server", (request, reply) =>
-    reply.headers(open).send(serverOf(here(request), consentUrl(request, given.platform.addresses.controlUrl))),
+    reply.headers(open).send({
+      ...serverOf(here(request), consentUrl(request, given.platform.addresses.controlUrl)),
+      client_id_metadata_document_supported: prefersDocuments(given.platform.ports.outgoingHttp),
+    }),
   );
   for (const path of [resourceMetadataPath, "/.well-known/oauth-protected-resource"])
     app.get(path, (request, reply) => reply.headers(open).send(resourceOf(here(request))));
@@ -87,7 +91,6 @@ function serverOf(issuer: string, authorization_endpoint: string) {
     code_challenge_methods_supported: ["S256"],
     token_endpoint_auth_methods_supported: ["none"],
     revocation_endpoint_auth_methods_supported: ["none"],
-    client_id_metadata_document_supported: true,
     authorization_response_iss_parameter_supported: true,
     scopes_supported: ["mcp"],
   };

@@ -67,7 +67,9 @@ export async function optionsToRegister(site: PasskeySite, purpose: Purpose, use
 /** Returns whose passkey signed; refuses with a sentence for the person. */
 export async function personOfAnswer(site: PasskeySite, purpose: Purpose, response: unknown): Promise<string> {
   const answer = response as AuthenticationResponseJSON;
-  const known = typeof answer?.id === "string" ? await selectPasskey(site.db, answer.id) : undefined;
+  // Anybody may send any text here, also one that the database does not take.
+  const isId = typeof answer?.id === "string" && /^[\w-]+$/.test(answer.id);
+  const known = isId ? await selectPasskey(site.db, answer.id) : undefined;
   if (known === undefined) throw refused("This passkey is not known here.");
   const { verifyAuthenticationResponse } = await import("@simplewebauthn/server");
   const { credential_id: id, public_key: publicKey, counter, rp_id: expectedRPID } = known;

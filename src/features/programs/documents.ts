@@ -11,6 +11,18 @@ const document = z.object({
   redirect_uris: z.array(z.string().refine(isRedirect)).min(1).max(10),
 });
 
+const hourMs = 3_600_000;
+/** When each way out last failed to reach a site. */
+const failedAtMs = new WeakMap<OutgoingHttp, number>();
+
+/**
+ * Returns whether programs should describe themselves by documents. Not for an hour after one could not be reached: a server may have no way
+ * to the sites of programs, which then register instead.
+ */
+export function prefersDocuments(outgoing: OutgoingHttp): boolean {
+  return (failedAtMs.get(outgoing) ?? 0) < Date.now() - hourMs;
+}
+
 /** Returns whether a client's id is the address of a document that describes it. */
 export function isDocumentAddress(id: string): boolean {
   const url = id.startsWith("https://") && id.length <= 500 ? URL.parse(id) : null;
@@ -38,6 +50,8 @@ export async function readDocument(
     },
     signal,
   );
+  if (answer.outcome === "failed") failedAtMs.set(outgoing, Date.now());
+  else failedAtMs.delete(outgoing);
   if (answer.outcome !== "answered" || answer.status !== 200 || Buffer.byteLength(answer.excerpt) > mostBytes)
     return undefined;
   const read = document.safeParse(parsed(answer.excerpt));

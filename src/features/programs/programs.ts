@@ -11,6 +11,7 @@ import { describePerson, isRecent } from "../people/people.ts";
 import {
   callerNow,
   expiryWithin,
+  hashOf,
   insertPending,
   isTokenText,
   projectIdsOf,
@@ -23,7 +24,6 @@ import {
   codeMs,
   commandLine,
   deviceMs,
-  digest,
   mostDays,
   newUserCode,
   pollMs,
@@ -33,6 +33,7 @@ import {
   type Client,
 } from "./rules.ts";
 
+export { prefersDocuments } from "./documents.ts";
 export { commandLine, isRedirect, isSameRedirect, receiverOf, shownName, unprovenDays, type Client } from "./rules.ts";
 
 type Platform = Pick<HandlerPlatform, "db" | "wakeups">;
@@ -180,7 +181,7 @@ export async function issueCode({ db }: Platform, caller: Caller, asked: CodeReq
     const until = within(codeMs);
     const made = await allow(tx, { caller, client, device, choice, until });
     const grant = { client_id: client.id, redirect_uri, challenge, device, user_code_hash: null };
-    await queries.insertGrant(tx, { ...grant, ...made, hash: digest(code), expires_at: until });
+    await queries.insertGrant(tx, { ...grant, ...made, hash: hashOf(code), expires_at: until });
   });
   return code;
 }
@@ -201,14 +202,14 @@ export interface Issued {
 /** Exchanges a code for its token, once. A code used again, or without its verifier, was stolen: its token ends (OAuth 2.1, 4.1.3). */
 export async function exchangeCode(platform: Platform, given: Exchange): Promise<Issued | undefined> {
   return platform.db.transaction().execute(async (tx) => {
-    const grant = await queries.lockGrant(tx, { hash: digest(given.code) });
+    const grant = await queries.lockGrant(tx, { hash: hashOf(given.code) });
     if (grant === undefined) return undefined;
     const { token_id, challenge } = grant;
     if (token_id === null || challenge === null) return undefined;
     const isSame =
       given.client_id === grant.client_id &&
       (given.redirect_uri === undefined || given.redirect_uri === grant.redirect_uri);
-    const isProven = digest(given.verifier).toString("base64url") === challenge;
+    const isProven = hashOf(given.verifier).toString("base64url") === challenge;
     if (isSame && isProven && grant.is_open && grant.used_at === null) return give(tx, grant);
     await end(platform, tx, { id: token_id });
     await queries.updateGrant(tx, grant.hash, { used_at: new Date() });
@@ -243,7 +244,7 @@ async function end({ wakeups }: Platform, tx: Tx, by: { readonly id: string } | 
 
 /** Ends the token of a connected program that gives its text. */
 export async function disconnect(platform: Platform, text: string): Promise<void> {
-  if (isTokenText(text)) await platform.db.transaction().execute((tx) => end(platform, tx, { hash: digest(text) }));
+  if (isTokenText(text)) await platform.db.transaction().execute((tx) => end(platform, tx, { hash: hashOf(text) }));
 }
 
 export interface Device {
@@ -265,7 +266,7 @@ export async function startDevice(
     throw new Refused("rate_limited", { error: "Too many programs wait for their codes.", retryAfterSeconds: 60 });
   const [device_code, user_code] = [secret(), newUserCode()];
   await queries.insertGrant(db, {
-    ...{ hash: digest(device_code), user_code_hash: userCodeHash(user_code), client_id: client.id, device, address },
+    ...{ hash: hashOf(device_code), user_code_hash: userCodeHash(user_code), client_id: client.id, device, address },
     ...{ redirect_uri: null, challenge: null, token_id: null, token_expires_at: null, expires_at: within(deviceMs) },
   });
   return { device_code, user_code, expires_in: deviceMs / 1000, interval: 2 * (pollMs / 1000) };
@@ -308,7 +309,7 @@ export type Waiting = "authorization_pending" | "slow_down" | "access_denied" | 
 /** Returns the token of a program that waits, once a person has allowed it, or what to answer. */
 export async function pollDevice({ db }: Platform, deviceCode: string, clientId: string): Promise<Issued | Waiting> {
   return db.transaction().execute(async (tx) => {
-    const grant = await queries.lockGrant(tx, { hash: digest(deviceCode) });
+    const grant = await queries.lockGrant(tx, { hash: hashOf(deviceCode) });
     if (grant?.challenge !== null || grant.client_id !== clientId || grant.used_at !== null) return "invalid_grant";
     if (!grant.is_open) return "expired_token";
     if (grant.denied_at !== null) return "access_denied";

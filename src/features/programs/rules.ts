@@ -1,6 +1,7 @@
-import { createHash, randomInt } from "node:crypto";
+import { randomInt } from "node:crypto";
 import type { Role, Scope } from "../../contract/access.ts";
 import { scopesOf } from "../../contract/routes.ts";
+import { hashOf } from "../tokens/tokens.ts";
 
 /** How long a code in a redirect may be exchanged. */
 export const codeMs = 60_000;
@@ -30,10 +31,6 @@ export interface Client {
   readonly id: string;
   readonly name: string;
   readonly redirect_uris: readonly string[];
-}
-
-export function digest(text: string): Buffer {
-  return createHash("sha256").update(text).digest();
 }
 
 /** Returns what a program calls itself or its computer, as it may be shown: one short line. */
@@ -106,5 +103,5 @@ export function newUserCode(): string {
 
 /** Returns the stored hash of a code that a person typed, however they separated it. */
 export function userCodeHash(typed: string): Buffer {
-  return digest(typed.toUpperCase().replaceAll(/[^A-Z]/g, ""));
+  return hashOf(typed.toUpperCase().replaceAll(/[^A-Z]/g, ""));
 }
