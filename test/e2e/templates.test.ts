@@ -1,32 +1,12 @@
 // Drawn with other journey files: it starts a whole platform and builds applications of eight languages.
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { runOk } from "../../src/kit/exec.ts";
 import type { Result } from "../../src/contract/routes.ts";
 import { cliUser, type CliUser } from "../support/cli.ts";
-import { withoutRegistry } from "../../src/adapters/builder-process/test-builder.ts";
-import { withoutPypi } from "../support/without-pypi.ts";
+import { missingForTemplate } from "../support/missing-for-template.ts";
 import { startPlatform, type TestPlatform } from "./platform.ts";
-
-const answers = async (url: string, what: string) =>
-  (await fetch(url).catch(() => null)) === null && `${what} cannot be reached`;
-const lacks = (program: string) =>
-  !(process.env["PATH"] ?? "").split(":").some((folder) => existsSync(`${folder}/${program}`)) &&
-  `${program} is not installed`;
-
-const withoutPython = (await withoutPypi()) ?? false;
-const skipped: Readonly<Record<string, string | false>> = {
-  nextjs: withoutRegistry,
-  python: withoutPython,
-  django: withoutPython,
-  go: lacks("go"),
-  rust: lacks("cargo"),
-  java: lacks("mvn") || (await answers("https://repo.maven.apache.org/maven2/", "Maven Central")),
-  php: lacks("php"),
-  ruby: lacks("ruby") || (await answers("https://rubygems.org/", "RubyGems")),
-};
 
 describe("a template", () => {
   let platform: TestPlatform;
@@ -41,8 +21,8 @@ describe("a template", () => {
   });
 
   const said = { nextjs: /<h1>Notes/, django: /<h1>Notes/, static: /Hello from a static site/ } as const;
-  for (const name of ["node", "static", "nextjs", "python", "django", "go", "rust", "java", "php", "ruby"])
-    test(`${name} is live after one command`, { skip: skipped[name] ?? false }, async () => {
+  for (const [name, skip] of Object.entries(missingForTemplate))
+    test(`${name} is live after one command`, { skip }, async () => {
       const slug = `of-${name}`;
       const { exitCode, stdout, stderr } = await user.berth(["create", slug, "--template", name]);
       assert.equal(exitCode, 0, stdout + stderr);

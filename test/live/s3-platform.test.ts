@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -47,14 +47,8 @@ test(
   },
   async () => {
     const server = await startSwift();
-    await send({ ...server, bucket }, { method: "PUT" });
+    const settings = await server.bucket(bucket);
     const folder = await mkdtemp(join(tmpdir(), "berth-s3-"));
-    const secretKeyFile = join(folder, "secret");
-    await writeFile(secretKeyFile, server.secretKey, { mode: 0o600 });
-    const settings = {
-      BERTH_S3_URL: `${server.endpoint.replace("://", `://${encodeURIComponent(server.accessKeyId)}@`)}/${bucket}/berth/?region=${server.region}`,
-      BERTH_S3_SECRET_KEY_FILE: secretKeyFile,
-    };
     let platform = await startPlatform(settings);
     try {
       const notes = await createApp(platform, "notes", app);

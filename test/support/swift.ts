@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { send } from "../../src/adapters/storage-s3/requests.ts";
 import { runOk, start, type Command } from "../../src/kit/exec.ts";
 import { until } from "../../src/kit/until.ts";
 import { guardMs } from "./eventually.ts";
@@ -13,6 +14,8 @@ export interface SwiftServer {
   readonly accessKeyId: string;
   readonly secretKey: string;
   readonly region: string;
+  /** Makes a bucket and returns the settings of a platform that stores its backups in it. */
+  bucket(name: string): Promise<Readonly<Record<string, string>>>;
   close(): Promise<void>;
 }
 
@@ -56,7 +59,16 @@ export async function startSwift(): Promise<SwiftServer> {
     await close();
     throw new Error("Swift did not come up within a minute");
   }
-  return { endpoint, accessKeyId: "test:tester", secretKey: "testing", region: "us-east-1", close };
+  const access = { endpoint, accessKeyId: "test:tester", secretKey: "testing", region: "us-east-1" };
+  const bucket = async (name: string) => {
+    await send({ ...access, bucket: name }, { method: "PUT" });
+    const BERTH_S3_SECRET_KEY_FILE = join(dir, "secret");
+    await writeFile(BERTH_S3_SECRET_KEY_FILE, access.secretKey, { mode: 0o600 });
+    const user = encodeURIComponent(access.accessKeyId);
+    const url = `${endpoint.replace("://", `://${user}@`)}/${name}/berth/?region=${access.region}`;
+    return { BERTH_S3_URL: url, BERTH_S3_SECRET_KEY_FILE };
+  };
+  return { ...access, bucket, close };
 }
 
 type Ports = Readonly<Record<"object" | "container" | "account" | "proxy" | "memcached", number>>;
