@@ -4,6 +4,7 @@ import { mkdirSync, readdirSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { drawCases, runsAll } from "../support/draw-cases.ts";
+import { eventually } from "../support/eventually.ts";
 import { killAfterSteps, killedAfter, startInstalled, type InstalledPlatform } from "./installed.ts";
 import { ask, failures, startTraffic } from "./traffic.ts";
 
@@ -12,6 +13,11 @@ const expands = { [next]: "-- expand\nalter table platform_fact add column more 
 const third = { ...expands, "sql/9002-third.sql": "-- expand\nalter table platform_fact add column third text;\n" };
 const last = "9003-last.sql";
 const breaks = `throw new Error("this version is broken");\n`;
+
+interface Noticed {
+  readonly newer: string | null;
+  readonly installed: readonly { readonly version: string }[];
+}
 
 let platform: InstalledPlatform;
 
@@ -26,6 +32,15 @@ before(async () => {
   });
 });
 after(() => platform?.close());
+
+test("the newest release at BERTH_RELEASE_URL is named, and nothing else happens", async () => {
+  const versions = async () => JSON.parse((await platform.berth("platform", "versions", "--json")).stdout) as Noticed;
+  await eventually(async () => (await versions()).newer === "0.5.0", "the platform has looked for releases");
+  assert.deepEqual(
+    (await versions()).installed.map(({ version }) => version),
+    ["0.1.0"],
+  );
+});
 
 test("a version whose migration fails is found out on the copy: nothing is replaced", async () => {
   const { pid } = platform.controlPlane();
