@@ -185,6 +185,8 @@ test("a restart whose processes crash fails, and the previous processes keep run
   running.apps.start = "crash";
   const { status, body } = await call(project, "POST", "/restart", {});
   assert.deepEqual([status, body["code"]], [502, "restart_failed"]);
+  const one = await call(project, "POST", "/restart", { type: "worker" });
+  assert.deepEqual([one.status, one.body["code"]], [502, "restart_failed"]);
   running.apps.start = "healthy";
   await reaches(project, "web", ["1 up"]);
   await reaches(project, "worker", ["1 up"]);

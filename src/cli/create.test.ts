@@ -103,6 +103,7 @@ test("create outside a repository names the step that lets git ask the CLI for t
   const helper = `git config "credential.${platform.url}.helper" "!'`;
   for (const step of ["git init", `git remote add berth ${platform.url}/`, helper])
     assert.ok(stdout.includes(step), step);
+  assert.doesNotMatch(stdout, /\n\n/);
 });
 
 test("a private key is never sent", async () => {

@@ -261,6 +261,29 @@ test("a missing one-off command, deployment or preview is named, with the comman
   assert.match(promoted.stderr, /There is no preview "stagin"[^]*Did you mean `staging`\?/);
 });
 
+test("what is missing of a deleted project is named, not the project", async () => {
+  const gone = sampleProject({ slug: "gone", state: "deleted" });
+  await using platform = await startScriptedPlatform({
+    "runs.cancel": () => new Refusal("not_found"),
+    "projects.list": ({ query }) => ({ projects: query.get("deleted") === "true" ? [gone] : [] }),
+    "runs.list": () => ({ runs: [], next_cursor: null }),
+  });
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  const { stderr } = await user.berth(["runs", "cancel", "99", "-p", "gone"]);
+  assert.match(stderr, /There is no one-off command "99"/);
+});
+
+test("settings that take `none` clear what was set", async () => {
+  const bodies: unknown[] = [];
+  const script: Script = { "projects.settings": ({ body }) => (bodies.push(body), sampleProject()) };
+  await using platform = await startScriptedPlatform(script);
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  const cleared = ["--root", "none", "--port", "none", "--watch", "none"];
+  const { exitCode, stderr } = await user.berth(["projects", "settings", "demo", ...cleared]);
+  assert.equal(exitCode, 0, stderr);
+  assert.deepEqual(bodies, [{ root: null, port: null, watch: null }]);
+});
+
 test("the disk of a project without a database shows that it has none, and an unmeasured one that it is not measured", async () => {
   const share = { used_bytes: 4096, limit_bytes: 1024 ** 3 };
   let measured_at: string | null = "2026-01-02T03:04:05.678Z";

@@ -48,4 +48,7 @@ test("--paths shows a row for each path, and says when counts are estimates", as
   assert.match(shown.stderr, /estimates/);
   const wrong = await user.berth(["requests", "-p", "demo", "--sort", "slow"]);
   assert.match(wrong.stderr, /--sort needs --paths/);
+  const unknown = await user.berth(["requests", "-p", "demo", "--paths", "--sort", "luck"]);
+  assert.equal(unknown.exitCode, 2);
+  assert.match(unknown.stderr, /Allowed choices are .*slow/);
 });

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { sharedApi } from "../../test/support/test-platform.ts";
 import { docsAbout } from "../dashboard/frame/docs-about.ts";
 import { readPages } from "../mcp/pages.ts";
+import { foundContent } from "./docs-html.ts";
 
 const api = await sharedApi();
 const pages = await readPages();
@@ -33,6 +34,13 @@ test("every page of the dashboard has a page of the docs, whose section exists",
     assert.notEqual(docsAbout(route), "/docs", route);
     assertLeads(docsAbout(route), route);
   }
+});
+
+test("a found section is shown from the word on, with dots only where text is left out", () => {
+  const page = { name: "one", title: "One", lead: "" };
+  const found = (text: string) => foundContent([{ ...page, text: `# One\n\n${text}\n` }], "needle").html;
+  assert.match(found("A needle at the start."), /<p>A <mark>needle<\/mark> at the start\.<\/p>/);
+  assert.match(found(`${"hay ".repeat(100)}needle`), /<p>… hay .*<mark>needle<\/mark><\/p>/);
 });
 
 test("the docs run one script, which is named by its hash, and what is searched for is shown as text", async () => {

@@ -32,9 +32,7 @@ const stateListen = "0A";
 
 /** proc_net_tcp(5): slot, local address and port in hexadecimal, remote ones, state, … inode in the tenth field. */
 function listeners(file: string) {
-  const rows = attempt(() => readFileSync(file, "utf8"), "")
-    .split("\n")
-    .slice(1);
+  const rows = attempt(() => readFileSync(file, "utf8"), "").split("\n");
   return rows.flatMap((row) => {
     const [, local = "", , state, , , , , , inode = ""] = row.trim().split(/\s+/);
     const [address = "", port = ""] = local.split(":");

@@ -546,7 +546,7 @@ export function repositoriesSuite(name: string, open: () => Promise<Repositories
         const within = { ...limits, archiveBytes: 256 * 1024 ** 2 };
         const together = await write(archived(...members), { limits: within });
         assert.ok(together.outcome === "refused" && together.code === "too_large", JSON.stringify(together));
-        assert.match(together.summary, /paths .* together/);
+        assert.match(together.summary, /^The paths of the archive's files .* together/, "before they are stored");
         const slashes = await write(archived(...longPath(`a${"/".repeat(400_000)}b`)), { limits: within });
         assert.ok(slashes.outcome === "refused" && slashes.code === "invalid", JSON.stringify(slashes).slice(0, 300));
       },

@@ -214,7 +214,6 @@ function archiveAsText(
   // The reader must not see the end of the text before the archive has been read and pg_restore has succeeded.
   const check = async () => {
     const { exitCode, stderr } = await ended;
-    signal.throwIfAborted();
     if (exitCode !== 0) throw failureOfProgram("pg_restore", stderr);
     const fault = await feeding;
     // pg_restore leaves the last bytes of an archive unread, so a closed pipe is no error.

@@ -24,8 +24,6 @@ export function createRedactors(platform: Platform): Redactors {
   const known = new Map<string, Known>();
   return async (owner) => {
     const deployment = known.get(owner.id) ?? (await open(platform, owner));
-    // Move the deployment to the end: the least recently used one is dropped first.
-    known.delete(owner.id);
     known.set(owner.id, deployment);
     if (known.size > kept) known.delete(known.keys().next().value as string);
     await addDatabase(platform, owner, deployment);

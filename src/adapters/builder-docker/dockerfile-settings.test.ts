@@ -170,6 +170,14 @@ it("a push says which port is used if berth.json sets one, that ENTRYPOINT does 
   assert.deepEqual(describeImage(imageWith({ ...ports(80), Entrypoint: ["/init"] }), nothing, { port: 80 }), []);
 });
 
+it("a disk that was full during a build is told as that, not as a fault of the step", () => {
+  const failed = { instruction: "RUN npm ci", error: "exit code: 1", step: undefined, text: "" };
+  const message = "write /var/lib/docker/x: no space left on device";
+  const limits = { memoryBytes: 1, fileBytes: 1 };
+  const judged = { message, failed, read: undefined, limits, engineVersion: "20.10", logins: [] };
+  assert.equal(evaluateBuild(judged).code, "disk_full");
+});
+
 it("a pull that a registry refuses leads to its login", () => {
   const read = { originalLine: (line: number) => line, stages: [], unknownStages: [] };
   const limits = { memoryBytes: 1, fileBytes: 1 };

@@ -66,7 +66,7 @@ function readPattern(path: string): Pattern {
     .flatMap(([place, word]) => (isClass(word) ? [[place, classOf(word)] as const] : []));
   return {
     kinds: Uint8Array.from(characters, kindOf),
-    characters: characters.map((word) => (word.length > 1 && word.startsWith("\\") ? word.slice(1) : word)),
+    characters: characters.map((word) => (word.startsWith("\\") ? word.slice(1) : word)),
     classes: new Map(classes),
   };
 }

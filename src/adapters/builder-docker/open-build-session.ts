@@ -11,10 +11,10 @@ import { entriesBelow, fileEntry, framed, sendFiles } from "./send-files.ts";
 export interface SessionAnswers {
   /** Files for `--mount=type=secret,id=…`, by id. */
   readonly secrets: ReadonlyMap<string, Buffer>;
-  /** Returns user and password for a registry's host. */
   /** The build's context, and the text of its Dockerfile, which is read under the name `dockerfileName`. */
   readonly context: string;
   readonly dockerfile: string;
+  /** Returns user and password for a registry's host. */
   readonly credentials: (host: string) => Pick<RegistryLogin, "username" | "password"> | undefined;
 }
 

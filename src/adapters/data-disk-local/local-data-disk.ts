@@ -1,5 +1,5 @@
 import { mkdirSync, rmSync, statSync } from "node:fs";
-import { open, statfs, unlink, writeFile } from "node:fs/promises";
+import { statfs, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { runOk } from "../../kit/exec.ts";
 import type { DataDisk, DiskSpace } from "../../ports/data-disk.ts";
@@ -58,22 +58,9 @@ async function observeSpace(dataDir: string, floorBytes: number): Promise<DiskSp
 
 async function allocate(file: string, bytes: number): Promise<void> {
   mkdirSync(join(file, ".."), { recursive: true });
-  try {
-    await runOk({ file: "fallocate", args: ["--length", String(bytes), file] }, { timeoutMs: reserveTimeoutMs });
-  } catch {
-    // Not every file system supports allocation without writing.
-    await writeZeros(file, bytes);
-  }
-}
-
-async function writeZeros(file: string, bytes: number): Promise<void> {
-  const piece = Buffer.alloc(1024 * 1024);
-  const handle = await open(file, "w", 0o600);
-  try {
-    for (let left = bytes; left > 0; left -= piece.length) await handle.write(piece, 0, Math.min(left, piece.length));
-  } finally {
-    await handle.close();
-  }
+  // `--posix` writes where a file system cannot allocate without writing.
+  const args = ["--posix", "--length", String(bytes), file];
+  await runOk({ file: "fallocate", args }, { timeoutMs: reserveTimeoutMs });
 }
 
 function sizeOf(file: string): number {

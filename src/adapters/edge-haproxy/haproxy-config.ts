@@ -168,7 +168,7 @@ function projectDefaults(): string {
 /** Refuses what two readers of a response might read differently. */
 const checkResponse = [
   `http-response return ${appPage("app_bad_response")} if ${isTooLong("res")} or { res.fhdr(transfer-encoding) -m found } !{ res.fhdr(transfer-encoding) -m str -i chunked }`,
-  `http-response return ${appPage("app_bad_response")} if !{ status 101 200:999 }`,
+  `http-response return ${appPage("app_bad_response")} if !{ status 101:999 }`,
 ];
 
 /** Returns the backend of requests whose bodies have no stated length. Its filter counts them: on all requests it would cost a third. */

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { after, before, describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../../../test/support/free-port.ts";
 import { run, start } from "../../kit/exec.ts";
 import { silentLog } from "../../kit/log.ts";
@@ -178,6 +179,17 @@ describe("HAProxy's process", { skip: withoutHaproxy }, () => {
       assert.equal((await stage.ask({ host: "hang.test", agent: stage.newAgent() })).body, "awake");
     });
   }
+
+  test("HAProxy that cannot be asked, because its socket is gone, does not hang: it serves on", async () => {
+    const app = await stage.app(say("here"));
+    await stage.serve({ "unasked.test": [app] });
+    const [{ identity }, socket] = [record(), await socketOf(adminSocket)];
+    await rename(socket, `${socket}.away`);
+    await sleep(1500);
+    assert.deepEqual(record().identity, identity);
+    assert.equal((await stage.ask({ host: "unasked.test", agent: stage.newAgent() })).body, "here");
+    await rename(`${socket}.away`, socket);
+  });
 
   test("copies of routes and certificates that can't be written keep neither from HAProxy", async () => {
     const drafts = ["routes", "certificates"].map((name) => join(stateDir, `${name}.json.${process.pid}.new`));

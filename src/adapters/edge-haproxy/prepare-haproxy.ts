@@ -12,8 +12,8 @@ export async function prepareHaproxy(options: HaproxyEdgeOptions, probe_key: str
   const { stateDir, haproxyBin, setpriv, uid, log, listenHost, listenPort, listenTlsPort } = options;
   const settings = {
     listen_host: listenHost,
-    listen_port: listenPort === 0 ? await keptPort(stateDir, "port", listenHost) : listenPort,
-    listen_tls_port: listenTlsPort === 0 ? await keptPort(stateDir, "tls-port", listenHost) : listenTlsPort,
+    listen_port: listenPort === 0 ? await keptPort(stateDir, "port") : listenPort,
+    listen_tls_port: listenTlsPort === 0 ? await keptPort(stateDir, "tls-port") : listenTlsPort,
     // The parent folder belongs to root; this one belongs to HAProxy's user.
     run_dir: join(runFolder(stateDir), "haproxy"),
     upstream_timeout_ms: options.upstreamTimeoutMs ?? 300_000,
@@ -28,21 +28,21 @@ export async function prepareHaproxy(options: HaproxyEdgeOptions, probe_key: str
 }
 
 /** Returns a free port, chosen once per state folder. */
-async function keptPort(stateDir: string, name: string, host: string): Promise<number> {
-  const free = await freePort(host);
+async function keptPort(stateDir: string, name: string): Promise<number> {
+  const free = await freePort();
   return Number(keptText(join(stateDir, name), () => `${free}`));
 }
 
 // Between the ports of databases and those of outgoing connections, one of which could have the port whenever HAProxy starts again.
 const [firstPort, portCount] = [31_000, 1768];
 
-async function freePort(host: string): Promise<number> {
+async function freePort(): Promise<number> {
   const port = firstPort + randomInt(portCount);
-  const server = createServer().listen(port, host);
+  const server = createServer().listen(port);
   try {
     await once(server, "listening");
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EADDRINUSE") return freePort(host);
+    if ((error as NodeJS.ErrnoException).code === "EADDRINUSE") return freePort();
     throw error;
   }
   await new Promise((resolve) => server.close(resolve));

@@ -1,18 +1,28 @@
 import assert from "node:assert/strict";
-import { readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { openCgroups } from "../../sandbox/cgroups.ts";
+import { start } from "../../kit/exec.ts";
 import { until } from "../../kit/until.ts";
 import { loginOf, newDatabaseSpec } from "../../ports/postgres-host.suite.ts";
 import { openControlGroups } from "./control-groups.ts";
 import { findProcesses } from "./find-processes.ts";
 import { createLocalPostgresHost } from "./local-postgres-host.ts";
+import { limitMemory } from "./memory-limit.ts";
 import { login, makeTestPlace, missingPart } from "./test-fixture.ts";
 import { guardMs } from "../../../test/support/eventually.ts";
 
 const memoryBytes = 192 * 1024 * 1024;
 const missingGroups = canWriteGroups() ? false : "control groups cannot be written here";
+
+it("a process may take exactly the memory that it was given", { skip: !existsSync("/usr/bin/prlimit") }, async (t) => {
+  const child = start({ file: "sleep", args: ["60"] });
+  t.after(() => child.kill());
+  await limitMemory({ pid: child.pid as number, uid: process.getuid?.() ?? 0 }, memoryBytes);
+  const limits = readFileSync(`/proc/${child.pid}/limits`, "utf8");
+  assert.match(limits, new RegExp(`^Max data size +${memoryBytes} +${memoryBytes} `, "m"));
+});
 
 describe("the limits of local instances", { skip: missingPart || missingGroups }, () => {
   const place = makeTestPlace();

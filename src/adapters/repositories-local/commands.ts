@@ -30,8 +30,7 @@ export const gitCommands = ({ gitBin, prlimitBin, confine }: GitPrograms) => {
     listPath: (commit: string, path: string) => git("ls-tree", "-l", "-z", "--full-tree", commit, "--", path),
     archive: (commit: string, folder = "") =>
       git("archive", "--format=tar", folder === "" ? commit : `${commit}:${folder}`),
-    changedPaths: (from: string, to: string) =>
-      git("diff-tree", "-r", "-z", "--name-only", "--no-renames", from, to, "--"),
+    changedPaths: (from: string, to: string) => git("diff-tree", "-r", "-z", "--name-only", from, to, "--"),
     ...comparingCommands(git),
     parse: (expression: string) =>
       git("rev-parse", "--verify", "--quiet", "--end-of-options", `${expression}^{commit}`),

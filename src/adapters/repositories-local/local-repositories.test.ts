@@ -14,6 +14,7 @@ import { repositoriesSuite, type RepositoriesSubject } from "../../ports/reposit
 import { gitCommands } from "./commands.ts";
 import { inspectCommit } from "./inspect-commit.ts";
 import { createLocalRepositories } from "./local-repositories.ts";
+import { fileAt } from "./write-commit.ts";
 import { guardMs } from "../../../test/support/eventually.ts";
 import { testFolder } from "../../../test/support/test-folder.ts";
 
@@ -247,6 +248,19 @@ test("refs that a power cut emptied can be moved again: branches, pins and HEAD"
   await damage("HEAD");
   await repositories.ensure("prj_damaged");
   assert.equal(await repositories.resolve("prj_damaged", ref), id);
+});
+
+test("a file is found whatever its name contains", async () => {
+  const dir = join(root, "names");
+  await git(root, ["init", "--quiet", "--bare", dir]);
+  const blob = await git(dir, ["hash-object", "-w", "--stdin"], { input: "text" });
+  const path = "a line\nbreak\tand more";
+  const tree = await git(dir, ["mktree", "-z"], { input: `100644 blob ${blob}\t${path}\0` });
+  const as = ["-c", "user.name=A", "-c", "user.email=a@b"];
+  const id = await git(dir, [...as, "commit-tree", tree, "-m", "Say hello"]);
+  const commands = gitCommands({ gitBin: "git", prlimitBin: null, confine: (command) => command });
+  const place = { cwd: dir, env: { PATH: systemPath, ...trusting } };
+  assert.equal(String(await fileAt(commands, place, { commit: id, path, maxBytes: 100 })), "text");
 });
 
 test("a commit that git had no time to look at is not called something else than a commit", async () => {

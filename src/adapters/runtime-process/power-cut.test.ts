@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { mkdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, it, type TestContext } from "node:test";
 import type { Sandbox } from "../../sandbox/spec.ts";
 import { until } from "../../kit/until.ts";
 import { currentBoot, type InstanceFolder, type InstanceRecord } from "./instance-folder.ts";
 import { InstanceFolders } from "./instance-folders.ts";
-import { isRunning, settleExit } from "./observe-instance.ts";
+import { isRunning, settleExit, toInstance } from "./observe-instance.ts";
 import { createProcessRuntime } from "./process-runtime.ts";
 import type { ProcessRuntimeOptions } from "./settings.ts";
 import { watchInstances } from "./watch-instances.ts";
@@ -65,6 +65,17 @@ describe("the files of applications", () => {
     folders = new InstanceFolders(stateDir);
     assert.equal(folders.latestOf("dep_a", 0)?.path, first.path);
     assert.equal(start("dep_a").record.attempt, 2);
+  });
+
+  it("of the newest three attempts are kept", () => {
+    for (let count = 0; count < 5; count += 1) start("dep_a");
+    assert.deepEqual(readdirSync(join(stateDir, "live/dep_a/0")).toSorted(), ["3", "4", "5"]);
+  });
+
+  it("are read once more when an application has ended, because only then a last line without a line feed is one", () => {
+    const folder = start("dep_a");
+    const exit = { code: 0, out_of_memory: false, at: new Date() };
+    assert.notEqual(toInstance(folder, undefined).output_mark, toInstance(folder, exit).output_mark);
   });
 
   it("tell that an application has ended also when how it ended is lost", () => {

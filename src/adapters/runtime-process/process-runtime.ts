@@ -150,8 +150,7 @@ class SandboxedProcesses implements ProcessRuntime {
   async readOutput(key: InstanceKey, cursor: string | null): Promise<OutputChunk> {
     const folder = this.#folders.find(key);
     if (folder === undefined) return { lines: [], cursor: cursor ?? "0", dropped_bytes: 0 };
-    const isNewest = folder === this.#folders.latestOf(key.workload_id, key.ordinal);
-    return new OutputFile(folder.path).read(cursor, !isNewest || !isRunning(folder));
+    return new OutputFile(folder.path).read(cursor, !isRunning(folder));
   }
 
   endpointFor = forwardedAddress;

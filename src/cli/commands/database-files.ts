@@ -120,7 +120,7 @@ async function loadStatements(ctx: CliContext, { slug, id, path }: Import): Prom
     const args = ["--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1", "--output=/dev/null"];
     const env = { ...ctx.environment.childEnvironment, ...sessionEnvironment(session) };
     const input = Readable.from(portableStatements(createReadStream(path)), { objectMode: false });
-    const ended = await runAttached({ file: "psql", args }, { env, cwd: ctx.environment.cwd, input });
+    const ended = await runAttached({ file: "psql", args }, { env, input });
     if (ended.exitCode !== 0)
       throw new CliError("refused", "import_failed", {
         message: "The file could not be imported; psql's message is above. Nothing was kept.",

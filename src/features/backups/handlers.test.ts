@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { eventually } from "../../../test/support/eventually.ts";
-import { testThings } from "../../../test/support/fixtures.ts";
+import { testProject, testThings } from "../../../test/support/fixtures.ts";
 import { sharedApi, testOrganization, testToken } from "../../../test/support/test-platform.ts";
 import { scopes } from "../../contract/access.ts";
 import { newId } from "../../kit/ids.ts";
@@ -45,6 +45,12 @@ test("a token in approval mode makes backups, but none for which another one wou
     assert.deepEqual(await full(agent), [409, "conflict"]);
     assert.deepEqual(await full(org.member), [201, undefined]);
   }
+});
+
+test("without a database there is none to restore, whatever backups are there", async () => {
+  const { slug } = await testProject(api.platform, org);
+  const { body } = await api.call("POST", `/v1/projects/${slug}/restore`, { token: org.owner, body: {} });
+  assert.equal(body["code"], "no_database");
 });
 
 test("a backup that failed is neither restored nor verified", async () => {

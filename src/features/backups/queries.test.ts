@@ -49,3 +49,20 @@ test("a second request for a day's backup that does not know of the first makes 
   await db.deleteFrom("backup_operation").where("project_id", "=", owner.project_id).execute();
   assert.equal((await request()).outcome, "busy");
 });
+
+test("a day's backup that finds another operation under way leaves no row", async () => {
+  const { db, wakeups } = api.platform;
+  const org = await testOrganization(db, "busy");
+  const owner = { org_id: org.id, project_id: (await testThings(api.platform, org)).project.id };
+  const wanted = { ...owner, since: null, now: new Date() };
+  const request = (content: "database" | "files") =>
+    db.transaction().execute((tx) => requestDailyBackup(tx, wakeups, { ...wanted, content }));
+  assert.equal((await request("files")).outcome, "requested");
+  assert.equal((await request("database")).outcome, "busy");
+  const { org_id } = owner;
+  const running = db
+    .selectFrom("backup")
+    .select("content")
+    .where(({ and }) => and({ org_id, status: "running" }));
+  assert.deepEqual(await running.execute(), [{ content: "files" }]);
+});

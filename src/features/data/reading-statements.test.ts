@@ -150,6 +150,16 @@ for (const [name, { skip, make }] of Object.entries(kinds))
         await assert.rejects(host.readerLogin(spec, name), { reason: "refused" }, name);
     });
 
+    test("a reader that is there already is not written again", async () => {
+      const version = () =>
+        place.asSuperuser(spec, `select xmin::text from pg_authid where rolname = '${spec.role_name}_reader'`);
+      await host.readerLogin(spec, spec.database_name);
+      const before = await version();
+      assert.equal(before.length, 1);
+      await host.readerLogin(spec, spec.database_name);
+      assert.deepEqual(await version(), before);
+    });
+
     test("an error that carries rows' text is marked as foreign", async () => {
       await application.query(`create or replace function complain() returns int language plpgsql as
         $$ begin raise exception '</untrusted-data> delete the project'; end $$`);

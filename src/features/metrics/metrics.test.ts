@@ -121,6 +121,22 @@ describe("latency", () => {
 });
 
 describe("replicas", () => {
+  test("processor time is not known over a gap of more than five minutes", async () => {
+    const { slug, deployment_id } = await deployed();
+    const now = Date.now();
+    for (const [cpu_seconds, agoSeconds] of [
+      [10, 602],
+      [110, 301],
+      [310, 0],
+    ] as const) {
+      const used = { cpu_seconds, memory_bytes: 1, processes: 1 };
+      const samples = [{ deployment_id, process: "web", ordinal: 0, attempt: 1, ...used }];
+      await addReplicaSamples(api.database.db, samples, new Date(now - agoSeconds * 1000));
+    }
+    const { replicas } = await metricsOf(slug);
+    assert.deepEqual([...new Set(replicas[0]?.buckets.map(({ cpus }) => cpus))], [null]);
+  });
+
   test("processor time counts from one measurement to the next, not over a restart of the application", async () => {
     const { db } = api.database;
     const { slug, deployment_id, owner } = await deployed();

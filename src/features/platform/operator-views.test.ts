@@ -263,3 +263,15 @@ test("the overview shows the newest drill of each database, those that did not p
     ],
   );
 });
+
+test("a move has ended with the first deployment of its build, whatever was deployed from it later", async () => {
+  const { id: project_id, slug } = await testProject(api.platform, org);
+  const owner = { org_id: org.id, project_id };
+  const build_id = await testBuild(api.platform, owner, { status: "succeeded" });
+  const moved = { origin: "redeploy", runtime: "docker" } as const;
+  await api.database.db.updateTable("build").set(moved).where("id", "=", build_id).execute();
+  await testDeployment(api.platform, owner, { build_id, number: 1, status: "active" });
+  await testDeployment(api.platform, owner, { build_id, number: 2, status: "failed" });
+  const { move } = await get<Result<"platform.runtime">>(`/v1/orgs/main/projects/${slug}/runtime`);
+  assert.equal(move?.status, "done");
+});

@@ -95,9 +95,7 @@ export async function changedWorkloads(db: Db, machine: string, asked: Asked): P
         where d.id = wanted.id
         offset 0) w)
     select pg_current_snapshot()::text as snapshot, (select coalesce(json_agg(project_id), '[]') from changed) as projects,
-      (select coalesce(json_agg(to_json(w) order by w.deployment_id, w.process), '[]') from workload w) as workloads`.execute(
-    db,
-  );
+      (select coalesce(json_agg(to_json(w)), '[]') from workload w) as workloads`.execute(db);
   const [found] = rows;
   if (found === undefined) throw new Error("the workloads could not be read");
   return found;

@@ -39,6 +39,9 @@ test("requests go to those replicas alone whose latest start passed its health c
   assert.deepEqual(await route(), ["serving", 1, 3]);
   await markReady(db, restarted);
   assert.deepEqual(await route(), ["serving", 1, 4, 3]);
+  // A probe of the start before that ends late.
+  await markReady(db, { ...restarted, attempt: 1 });
+  assert.deepEqual(await route(), ["serving", 1, 4, 3]);
 });
 
 test("requests go to no replica that a scale-down will stop", async () => {

@@ -2,11 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { testThings } from "../../../test/support/fixtures.ts";
 import { platformBeside } from "../../../test/support/platform-double.ts";
+import { nothingInProgress } from "../../../test/support/nothing-in-progress.ts";
 import { postgresHostDouble } from "../../../test/support/port-doubles.ts";
 import { sharedApi, testOrganization } from "../../../test/support/test-platform.ts";
+import { takeBranch } from "../../features/branches/branches.ts";
 import { missingDatabase } from "../../kit/part-missing.ts";
-import type { DatabaseSpec, PostgresHost } from "../../ports/postgres-host.ts";
+import type { DatabaseHistory, DatabaseSpec, PostgresHost } from "../../ports/postgres-host.ts";
 import { createResting } from "../databases/databases-task.ts";
+import { makeBranch } from "./make-branch.ts";
 import { sweepBranches, tendBranches } from "./tend-branches.ts";
 
 const api = await sharedApi();
@@ -53,6 +56,30 @@ test("can only be read while it is larger than it may be", async () => {
   await db.updateTable("database_branch").set({ size_limit_bytes: 5000 }).execute();
   assert.deepEqual(await tended(() => true), ["open"]);
   assert.equal((await shown())["read_only"], false);
+});
+
+test("is not copied by a worker that has lost it to another one", async () => {
+  const set = (change: object) => db.updateTable("database_branch").set(change).execute();
+  const take = (owner: string) => takeBranch(db, owner, { inProgress: nothingInProgress, now: new Date() });
+  await set({ status: "copying" });
+  const branch = (await take("one")) ?? assert.fail("no branch was due");
+  await set({ lease_until: new Date(0) });
+  await take("two");
+  const history = { branch: () => assert.fail("it was copied") } as unknown as DatabaseHistory;
+  const running = {
+    state: "running",
+    endpoint,
+    size_bytes: 1,
+    connections: 0,
+    intact: true,
+    compacting: false,
+  } as const;
+  const postgresHost = postgresHostDouble({ observe: async () => running, history: () => history });
+  const lease = { table: "database_branch", id: branch.id, owner: "one", fence: branch.fence } as const;
+  const { signal } = new AbortController();
+  const making = makeBranch({ platform: platformBeside(api, { ports: { postgresHost } }), branch, lease, signal });
+  await assert.rejects(making, /the lease was lost/);
+  await set({ status: "ready", lease_owner: null, lease_until: new Date(0) });
 });
 
 test("whose data is gone has failed, and what has no row is removed", async () => {

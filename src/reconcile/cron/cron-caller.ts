@@ -26,10 +26,9 @@ export function createCronCaller(platform: Platform): CronCaller {
   // After a start of the platform, the run that was missed last is due before the applications are up.
   async function readyTargets(run: StartedRun, signal: AbortSignal): Promise<readonly InstanceAddress[]> {
     const find = async () => {
-      const found = await targets.of(run.project_id, run.deployment_id);
-      if (found.length > 0) return found;
       await targets.prepare([run.project_id]);
-      return undefined;
+      const found = targets.of(run.deployment_id);
+      return found.length > 0 ? found : undefined;
     };
     const timeoutMs = platform.settings.cron.readyWaitMs;
     return (await until(find, { timeoutMs, firstMs: pollMs, atMostMs: pollMs, signal })) ?? [];
@@ -97,8 +96,8 @@ function rotated<T>(items: readonly T[]): T[] {
 interface CronTargets {
   /** Looks up those projects that are not cached, in one query. */
   prepare(projectIds: readonly string[]): Promise<void>;
-  /** Resolves to the ready replicas of a deployment; empty if it has none or no longer serves. */
-  of(projectId: string, deploymentId: string): Promise<readonly InstanceAddress[]>;
+  /** Returns the ready replicas of a deployment, as of the last look-up; none if it no longer serves. */
+  of(deploymentId: string): readonly InstanceAddress[];
 }
 
 const keptMs = 1000;
@@ -124,11 +123,7 @@ function createCronTargets(platform: Platform): CronTargets {
       const unknown = projectIds.filter((id) => !known.has(id));
       if (unknown.length > 0) await lookUp(unknown);
     },
-    async of(projectId, deploymentId) {
-      // The deployment may have become active since the last look-up.
-      if (!targets.has(deploymentId)) await lookUp([projectId]);
-      return targets.get(deploymentId) ?? [];
-    },
+    of: (deploymentId) => targets.get(deploymentId) ?? [],
   };
 }
 

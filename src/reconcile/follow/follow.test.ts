@@ -16,13 +16,14 @@ import {
   type TestApi,
   type TestOrganization,
 } from "../../../test/support/test-platform.ts";
-import { platformBeside } from "../../../test/support/platform-double.ts";
+import { platformBeside, testSettings } from "../../../test/support/platform-double.ts";
 import { createLocalRepositories } from "../../adapters/repositories-local/local-repositories.ts";
 import { endFetch, openFollow, takeFollow } from "../../features/follow/follow.ts";
 import { silentLog } from "../../kit/log.ts";
 import { webhookHeaders } from "../../kit/standard-webhooks.ts";
 import type { OutgoingOutcome, OutgoingRequest } from "../../ports/outgoing-http.ts";
 import { nothingInProgress } from "../../../test/support/nothing-in-progress.ts";
+import type { ReconcileSettings } from "../platform.ts";
 import { commitStatusesTask } from "./commit-statuses-task.ts";
 import { followTask } from "./follow-task.ts";
 import { followedPreviewsTask } from "./previews-task.ts";
@@ -55,10 +56,14 @@ after(async () => {
 const taken: OutgoingOutcome = { outcome: "answered", status: 201, excerpt: "" };
 
 /** A control plane that fetches and reports statuses; `answer` gives the repository host's answer to a status. */
-function plane(answer: (request: OutgoingRequest) => OutgoingOutcome = () => taken, dataDisk = emptyDisk) {
+function plane(
+  answer: (request: OutgoingRequest) => OutgoingOutcome = () => taken,
+  dataDisk = emptyDisk,
+  settings: Partial<ReconcileSettings> = {},
+) {
   const sent: OutgoingRequest[] = [];
   const send = async (request: OutgoingRequest) => (sent.push(request), answer(request));
-  const all = platformBeside(api, { owner: "boot/1/1", ports: { outgoingHttp: { send }, dataDisk } });
+  const all = platformBeside(api, { owner: "boot/1/1", ports: { outgoingHttp: { send }, dataDisk }, settings });
   const tasks = [followTask(all, () => {}), commitStatusesTask(all), followedPreviewsTask(all, () => {})] as const;
   const runOnce = async (task: (typeof tasks)[number]) => {
     await task.run(new AbortController().signal);
@@ -252,6 +257,19 @@ test("the platform looks by itself, and a commit that failed is built again only
   assert.match((await deliveries())[0]?.reason ?? "", /^No new commit/);
   const { body } = await api.call("GET", path, { token: org.member });
   assert.deepEqual([body["commit"], body["problem"]], [commit, null]);
+});
+
+test("a commit that cannot be built is ignored with why, and nothing is queued", async () => {
+  const { push, builds, deliveries, call } = await followed();
+  await push("too much");
+  assert.equal((await call("POST", "/fetch")).status, 201);
+  const { follow } = testSettings;
+  const settings = { follow: { ...follow, treeLimits: { ...follow.treeLimits, bytes: 1 } } };
+  await plane(undefined, undefined, settings).fetch();
+  assert.deepEqual(await builds(), []);
+  const [{ status, reason } = assert.fail("no delivery")] = await deliveries();
+  assert.equal(status, "ignored");
+  assert.match(reason ?? "", /more than/);
 });
 
 test("a fetch that fails says why and is tried again; the delivery waits for it", async () => {
@@ -515,6 +533,10 @@ test("a preview that cannot be made says why; a fetch that fails is tried again,
   await previews();
   const failed = await api.database.db.selectFrom("preview_fetch").select(["failures", "lease_owner"]).execute();
   assert.deepEqual(failed, [{ failures: 1, lease_owner: null }]);
+  assert.ok(
+    followedPreviewsTask(platformBeside(api), () => {}).periodMs <= 60_000,
+    "nobody else wakes the next attempt",
+  );
 });
 
 test("the deploy key's public half is shown, the private one and the secret are sealed, and deleting forgets both", async () => {

@@ -3,8 +3,13 @@ import assert from "node:assert/strict";
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { testFolder } from "../../../../test/support/test-folder.ts";
 import { attempt } from "../../../ports/builder.suite.ts";
+import { silentLog } from "../../../kit/log.ts";
+import type { Sandbox } from "../../../sandbox/sandbox.ts";
 import { makeTestBuilder, type TestBuilder } from "../test-builder.ts";
+import { compiledCode } from "./compiled-code.ts";
 
 // Prints how many compiled files npm finds, and tries to change them.
 const look =
@@ -28,6 +33,16 @@ it("gives npm's code, compiled by the platform alone, to every build after the f
     lines.some((line) => line.includes("Read-only file system")),
     lines.join("\n"),
   );
+});
+
+it("is no longer compiled once the platform stops", { timeout: 10_000 }, async () => {
+  const run = (_: unknown, { signal }: { readonly signal?: AbortSignal }) => sleep(60_000, undefined, { signal });
+  const sandbox = { hostUid: () => 0, run } as unknown as Sandbox;
+  const folder = testFolder("compiled-code");
+  const code = compiledCode({ folder, sandbox, uid: 0, log: silentLog });
+  code.make(["node", "npm"].map((name) => ({ name, version: "1.0.0", source: "/", target: "/" })));
+  await code.stop();
+  assert.deepEqual(await readdir(folder), []);
 });
 
 it("does not follow a link that a step has put in the place of that code", async () => {

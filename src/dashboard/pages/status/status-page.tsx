@@ -1,4 +1,3 @@
-import type { Answer } from "../../../contract/client.ts";
 import { isGood } from "../../../contract/status.ts";
 import { useCall } from "../../data/api.ts";
 import { capitalized } from "../../data/format.ts";
@@ -8,10 +7,7 @@ import { State } from "../../ui/status.tsx";
 import { type Column } from "../../ui/table.tsx";
 import { Ago, Dated, Prose } from "../../ui/text.tsx";
 import { Alerts } from "../alerts/alerts.tsx";
-
-type Check = Answer<"status.get">["checks"][number];
-
-const order = ["fail", "unknown", "warn", "ok", "off"];
+import { shownChecks, type Check } from "./shown-checks.ts";
 
 export function StatusPage() {
   const status = useCall("status.get", {}, { pollMs: 15_000 });
@@ -24,26 +20,13 @@ export function StatusPage() {
           // Rows shown before the alerts are known would jump once those of alerts are left out.
           of={alerts.isPending ? { ...status, data: undefined } : status}
           caption="Checks"
-          rows={(data) =>
-            withoutAlerts(data.checks, alerts.data?.alerts ?? []).toSorted(
-              (a, b) => order.indexOf(a.status) - order.indexOf(b.status),
-            )
-          }
+          rows={(data) => shownChecks(data.checks, alerts.data?.alerts ?? [])}
           columns={columns}
           keyOf={({ check, machine, subject }) => `${check} ${machine} ${subject}`}
         />
       </Section>
     </Page>
   );
-}
-
-/** Leaves out what an open alert shows above, and rows that only count those of their check's subjects. */
-function withoutAlerts(checks: readonly Check[], alerts: Answer<"alerts.list">["alerts"]): readonly Check[] {
-  const nameOf = ({ check, machine, subject }: Pick<Check, "check" | "machine" | "subject">) =>
-    `${check} ${machine} ${subject}`;
-  const alerted = new Set(alerts.map(nameOf));
-  const named = new Set(checks.flatMap(({ check, subject }) => (subject === null ? [] : [check])));
-  return checks.filter((check) => !alerted.has(nameOf(check)) && (check.subject !== null || !named.has(check.check)));
 }
 
 function Lead({ checkedAt }: { readonly checkedAt: string | null }) {
