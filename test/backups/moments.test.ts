@@ -23,6 +23,7 @@ import { archivesTask } from "../../src/reconcile/archives/archives-task.ts";
 import { segmentName } from "../../src/ports/postgres-host.ts";
 import { startBackupPlatform, type BackupPlatform, type TestProject } from "../support/backups.ts";
 import { eventually } from "../support/eventually.ts";
+import { testBuild, testDeployment } from "../support/fixtures.ts";
 
 interface Drill {
   readonly status: string;
@@ -269,6 +270,19 @@ describe("any moment of a database", { skip: missingPart }, () => {
     assert.deepEqual(await troubledDrills(db), []);
   });
 
+  it("is the one before a deployment, by its number", async () => {
+    const owner = { org_id: running.org.id, project_id: project.id };
+    const [before] = await project.query("select count(*)::int as n from notes");
+    await sleep(5);
+    const build_id = await testBuild(running.api.platform, owner, { status: "succeeded" });
+    await testDeployment(running.api.platform, owner, { build_id, number: 7, status: "retired" });
+    await project.query("insert into notes (body) values ('from the release command')");
+    const { status, body, text } = await restore({ before_deployment: 7 });
+    assert.equal(status, 201, text);
+    assert.equal(await rowsIn(body["database"] as string), before?.["n"]);
+    await drop(body["database"] as string);
+  });
+
   it("leaves a gap by name where the log could not be kept, and is restorable again after it", async () => {
     const spec = { ...(await project.row()), password: "unused", access: "open" } as const;
     await running.host.history(spec.id)?.end(spec);
@@ -402,5 +416,54 @@ describe("any moment of a database", { skip: missingPart }, () => {
       await db.selectFrom("archive_chain").select("id").where("project_id", "=", project.id).execute(),
       [],
     );
+  });
+});
+
+describe("a database whose clock is set back", { skip: missingPart }, () => {
+  it("shows the moments since then as soon as there is a copy, and the others as before", async () => {
+    const running = await startBackupPlatform();
+    try {
+      let aheadMs = 3_600_000;
+      const { platform, host } = running;
+      const shifted = (at: Date) => new Date(at.getTime() + aheadMs);
+      const ahead = <T extends { readonly at: Date }>(seen: T) => ({ ...seen, at: shifted(seen.at) });
+      const history = (id: string) => {
+        const real = host.history(id);
+        return (
+          real && {
+            ...real,
+            position: async (...given: Parameters<typeof real.position>) => ahead(await real.position(...given)),
+            copy: async (...given: Parameters<typeof real.copy>) => ahead(await real.copy(...given)),
+          }
+        );
+      };
+      const postgresHost = { ...host, history };
+      await running.startTask(() => archivesTask({ ...platform, ports: { ...platform.ports, postgresHost } }));
+      const project = await running.project();
+      const archive = async () =>
+        (await running.call("GET", `/v1/projects/${project.slug}/database/archive`)).body as unknown as Archive;
+      const windows = (length: number) =>
+        eventually(async () => {
+          await platform.wakeups.send(platform.db, "archives");
+          const { windows: found } = await archive();
+          return found.length === length && found;
+        }, `${length} windows`);
+      const [early] = await windows(1);
+      await project.query("create table notes as select 1 as id");
+      await windows(1);
+      aheadMs = 0;
+      await project.query("insert into notes values (2)");
+      await eventually(async () => {
+        await platform.wakeups.send(platform.db, "archives");
+        const newest = (await archive()).windows.at(-1);
+        return newest !== undefined && newest.from < (early?.from ?? "") && Date.parse(newest.to) > Date.now() - 5000;
+      }, "a window begins at the clock's time");
+      const at = new Date().toISOString();
+      const { status, body, text } = await running.call("POST", `/v1/projects/${project.slug}/restore`, { at });
+      assert.equal(status, 201, text);
+      assert.equal((await project.query("select from notes", body["database"] as string)).length, 2);
+    } finally {
+      await running.close();
+    }
   });
 });

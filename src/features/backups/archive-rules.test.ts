@@ -30,6 +30,23 @@ describe("the archive of a database", () => {
     assert.deepEqual(windowsOf([chain("one", at(10))], bases), []);
   });
 
+  it("shows a moment as it was last, after a clock was set back", () => {
+    const again = [...chains, chain("three", at(2))];
+    const copies = [...bases, base("f", "three", at(4.5)), base("g", "three", at(3))];
+    assert.deepEqual(windowsOf(again, copies), [
+      { from: at(9), to: at(5) },
+      { from: at(4.5), to: at(2) },
+    ]);
+    const over = [chain("one", at(5)), chain("again", at(4))];
+    const two = [base("a", "one", at(9)), base("b", "again", at(6))];
+    assert.deepEqual(windowsOf(over, two), [
+      { from: at(9), to: at(6) },
+      { from: at(6), to: at(4) },
+    ]);
+    assert.equal(recoveryOf(over, two, new Date(at(5.5)))?.chain.id, "again");
+    assert.equal(recoveryOf(over, two, new Date(at(7)))?.chain.id, "one");
+  });
+
   it("recovers a moment from the newest copy before it, with no more log than that needs", () => {
     const found = (days: number) => {
       const recovery = recoveryOf(chains, bases, new Date(at(days)));

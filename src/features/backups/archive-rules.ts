@@ -9,14 +9,20 @@ export interface ArchiveWindow {
 type Stored = Pick<ArchiveChain, "id" | "stored_until">;
 type Copied = Pick<ArchiveCopy, "chain_id" | "status" | "restorable_from">;
 
-/** Returns the windows of a project, oldest first; what lies between two of them is a gap. */
+/**
+ * Returns the windows of a project, oldest first; what lies between two of them is a gap. One ends where the next begins, which shows the
+ * same moments once more after a clock was set back.
+ */
 export function windowsOf(chains: readonly Stored[], bases: readonly Copied[]): readonly ArchiveWindow[] {
-  return chains.flatMap(({ id, stored_until: to }) => {
-    const from = bases.find(
-      ({ chain_id, restorable_from }) => chain_id === id && restorable_from !== null,
-    )?.restorable_from;
-    return from && to !== null && from <= to ? [{ from, to }] : [];
-  });
+  const windows: ArchiveWindow[] = [];
+  for (const { id, stored_until: until } of chains.toReversed()) {
+    const isFirst = ({ chain_id, restorable_from }: Copied) => chain_id === id && restorable_from !== null;
+    const from = bases.find(isFirst)?.restorable_from;
+    const next = windows[0]?.from;
+    const to = until !== null && next !== undefined && next < until ? next : until;
+    if (from && to !== null && from <= to) windows.unshift({ from, to });
+  }
+  return windows;
 }
 
 /** Says which moments can be restored. */
@@ -33,14 +39,14 @@ export interface Recovery<Chain, Base> {
   readonly end: number;
 }
 
-/** Finds what shows a moment; undefined when no window contains it. */
+/** Finds what shows a moment, which the newest chain does if several could; undefined when no window contains it. */
 export function recoveryOf<Chain extends ArchiveChain, Base extends ArchiveCopy>(
   chains: readonly Chain[],
   bases: readonly Base[],
   at: Date,
 ): Recovery<Chain, Base> | undefined {
   const moment = at.getTime();
-  for (const chain of chains) {
+  for (const chain of chains.toReversed()) {
     if (chain.stored_until === null || Date.parse(chain.stored_until) < moment) continue;
     const own = bases.filter(({ chain_id, status }) => chain_id === chain.id && status === "completed");
     const base = own.findLast(({ restorable_from }) => Date.parse(restorable_from ?? "") <= moment);

@@ -13,10 +13,10 @@ export async function archiveOf(db: Db | Tx, project: ProjectKey) {
   const stored_bytes = bases.reduce((sum, { size_bytes, log_bytes }) => sum + (size_bytes ?? 0) + log_bytes, 0);
   const windows = windowsOf(chains, bases);
   const ended = chains.filter(({ ended_at }) => ended_at !== null);
-  const gaps = windows.slice(1).map(({ from: to }, index) => {
+  const gaps = windows.slice(1).flatMap(({ from: to }, index) => {
     const from = windows[index]?.to ?? to;
     const reason = ended.find(({ stored_until }) => stored_until === from)?.end_reason ?? "";
-    return { from, to, reason };
+    return from < to ? [{ from, to, reason }] : [];
   });
   return { windows, gaps, stored_bytes, isOpen: chains.some(({ ended_at }) => ended_at === null) };
 }

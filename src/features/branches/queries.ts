@@ -176,7 +176,7 @@ export async function runningBranches(db: Db) {
   return db
     .selectFrom("database_branch as b")
     .leftJoin("project as user", "user.id", "b.used_by")
-    .select(["b.id", "b.org_id", "b.project_id", "b.used_by", "b.name", "b.size_limit_bytes"])
+    .select(["b.id", "b.org_id", "b.project_id", "b.used_by", "b.name", "b.size_limit_bytes", "b.problem_code"])
     .where("b.status", "=", "ready")
     .where((where) => where.or([where("user.sleep", "is", null), where("user.sleep", "<>", "asleep")]))
     .orderBy("b.id")

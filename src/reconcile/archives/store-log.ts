@@ -63,10 +63,14 @@ async function chainFor(platform: Platform, row: DatabaseRow, log: LogPosition):
   return beginChain(platform.db, { org_id, project_id, database_id, storage: standard }, log);
 }
 
+/** From then on, the times of a chain's transactions are in order no more. Smaller corrections of a clock are usual. */
+const setBackMs = 1000;
+
 /** Returns why a log does not continue a chain; undefined if it does. */
 function whyEnded(chain: ArchiveChain, log: LogPosition, storage: string): string | undefined {
   if (chain.log_system !== log.system || chain.timeline !== log.timeline || log.end < chain.stored_position)
     return "The database was restored, and began a history of its own.";
+  if (log.at.getTime() < Date.parse(chain.stored_until ?? "") - setBackMs) return "The machine's clock was set back.";
   if (chain.storage !== storage) return `Backups are kept in the storage "${storage}" now.`;
   const needed = chain.stored_position - (chain.stored_position % chain.segment_bytes);
   return log.kept_from <= needed

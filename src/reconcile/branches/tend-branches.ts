@@ -13,19 +13,19 @@ const patienceMs = 15_000;
 
 type Branch = Awaited<ReturnType<typeof runningBranches>>[number];
 
-/** Keeps branches running and within their sizes, after the databases of projects. On a full disk they stop. */
+/** Keeps branches running and within their sizes, after the databases of projects. They stop before these lack room on the disk. */
 export async function tendBranches(platform: Platform, resting: Resting): Promise<void> {
   const { db, log, ports } = platform;
   const branches = await runningBranches(db);
   if (branches.length === 0) return;
-  const { is_full } = await ports.dataDisk.observe();
+  const { is_short } = await ports.dataDisk.observe();
   const waiting = (await wantedDatabases(db)).some(
     ({ id, status }) => status === "ready" && !ports.postgresHost.hasProcess(id),
   );
   await resting.begin(ports.dataDisk);
   await mapWithConcurrency(branches, maxConcurrency, async (branch) => {
     try {
-      if (is_full) return await ports.postgresHost.stop(branch.id);
+      if (is_short) return await stopForRoom(platform, branch);
       const runs = ports.postgresHost.hasProcess(branch.id);
       if (runs ? !resting.isResting(branch.id) : !waiting) await tend(platform, branch, resting);
     } catch (error) {
@@ -38,6 +38,17 @@ export async function tendBranches(platform: Platform, resting: Resting): Promis
 
 const gone = "Its data is gone from the data folder.";
 
+const noRoom = {
+  problem_code: "storage_full",
+  problem: "The platform's disk is short of space. The branch is stopped, and starts again once there is room.",
+};
+const noProblem = { problem_code: null, problem: null };
+
+async function stopForRoom({ db, ports }: Platform, branch: Branch): Promise<void> {
+  await ports.postgresHost.stop(branch.id);
+  if (branch.problem_code === null) await saveBranch(db, branch, noRoom);
+}
+
 async function tend(platform: Platform, branch: Branch, resting: Resting): Promise<void> {
   const { db, vault, ports } = platform;
   const row = await databaseOf(db, branch.org_id, branch.project_id, branch.name);
@@ -47,7 +58,7 @@ async function tend(platform: Platform, branch: Branch, resting: Resting): Promi
   const limitBytes = branch.size_limit_bytes ?? Infinity;
   const size_bytes = seen.state === "running" ? seen.size_bytes : 0;
   const access = seen.state !== "running" || size_bytes <= limitBytes ? "open" : "read_only";
-  if (seen.state === "running") await saveBranch(db, branch, { size_bytes, access });
+  if (seen.state === "running") await saveBranch(db, branch, { size_bytes, access, ...noProblem });
   if (seen.state === "running" && seen.intact && access === spec.access)
     return resting.rest(branch.id, { bytes: size_bytes, limitBytes });
   const endpoint = await ports.postgresHost.ensure({ ...spec, access }, AbortSignal.timeout(patienceMs));
