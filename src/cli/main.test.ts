@@ -120,6 +120,7 @@ test("wrong usage is exit code 2, with the command that was meant", async () => 
     [["config:set", "--app", "demo", "KEY=planted-value"], /`berth env set KEY=VALUE`/],
     [["restart", "web", "demo"], /Name the project with `-p <slug>`\./],
     [["run", "ls", "-l"], /Usage: berth run \[options\] -- <command\.\.\.>\./],
+    [["db", "psql", "-c", "select 1"], /Usage: berth db psql \[options\] -- \[arguments\.\.\.\]\./],
     [["domains", "attach", "example.org"], /`berth domains add <hostname>`/],
     [["projects", "shw"], /Did you mean `berth projects show`\?/],
     [["logs", "--folow"], /Did you mean --follow\?/],

@@ -38,6 +38,7 @@ function addPsql(database: Command, ctx: CliContext): void {
       "berth db psql -- -f migrate.sql",
     ],
   })
+    .usage("[options] -- [arguments...]")
     .option(...otherDatabase)
     .option(...branchOption)
     .action(async (args: string[], options: SessionOptions) => {
