@@ -317,13 +317,27 @@ export const rows = [
     request: "POST /v1/projects/:slug/database/promote",
     may: "owner backups:write",
     approval: true,
-    body: z.strictObject({ database: databaseName.regex(visible, "must be the name of a database") }),
+    body: z.strictObject({
+      database: databaseName.regex(visible, "must be the name of a database"),
+      /** Go back to this deployment in the same step, because only its code fits the data. Also takes the right to roll back. */
+      deployment: z.number().int().min(1).max(2_147_483_647).optional(),
+    }),
     result: z.object({ database: databaseName, previous: databaseName }),
-    errors: ["no_database", "operation_in_progress", "deploy_in_progress", "restart_failed", "edge_unavailable"],
+    errors: [
+      "no_database",
+      "operation_in_progress",
+      "deploy_in_progress",
+      "restart_failed",
+      "edge_unavailable",
+      "insufficient_scope",
+      "nothing_to_roll_back",
+      "previous_unhealthy",
+      "org_suspended",
+    ],
     activity: "database.promoted",
     waits: true,
     summary:
-      "Make a restored database the live one, and wait until the application uses it; the previous live database is kept, and promoting it again undoes this",
+      "Make a restored database the live one, and wait until the application uses it; the previous live database is kept, and promoting it again undoes this. With `deployment`, the application goes back to that deployment at once",
   }),
   row({
     ...ofProject,

@@ -11,6 +11,7 @@ import type { Result } from "../../src/contract/routes.ts";
 import type { Rehearsal } from "../../src/contract/rehearsal.ts";
 import { run, systemPath } from "../../src/kit/exec.ts";
 import { drawCases, runsAll } from "../support/draw-cases.ts";
+import { cliUser } from "../support/cli.ts";
 import { eventually, guardMs } from "../support/eventually.ts";
 import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
 import { processesNaming } from "./processes.ts";
@@ -347,6 +348,68 @@ test("a person's deploy is rehearsed as berth.json says", async () => {
 });
 
 /** Half of them run on the data itself; of each half, a quarter is killed with `kill -9`, and a quarter loses the control plane. */
+const reading = (column: string) => ({
+  "server.js": `const { Client } = require("pg");
+require("http").createServer(async (req, res) => {
+  const client = new Client({ connectionString: process.env.DATABASE_URL });
+  try {
+    await client.connect();
+    const { rows } = await client.query("select count(*)::int as n, max(${column}) as last from orders");
+    res.end("${column} " + JSON.stringify(rows[0]));
+  } catch { res.writeHead(500).end(); } finally { await client.end(); }
+}).listen(process.env.PORT);`,
+});
+
+test("a rollback with the data undoes a migration that the code of before does not fit, in one command", async () => {
+  assert.equal((await platform.call("PUT", `${at}/settings`, { start_seconds: 3 })).status, 200);
+  await query(
+    "create table kept as select * from orders; truncate orders; insert into orders values (1, 1, 'a'), (2, 2, 'b')",
+  );
+  await app.commit({ ...reading("note"), ...sqlOf("select 1"), "release.js": release });
+  assert.equal((await app.push()).exitCode, 0);
+  const active = async () =>
+    (await platform.call<Result<"projects.get">>("GET", at)).body.active_deployment?.number ?? 0;
+  const good = await active();
+  await app.commit({
+    ...reading("memo"),
+    ...sqlOf("delete from orders where id = 2; alter table orders rename note to memo"),
+  });
+  assert.equal((await app.push()).exitCode, 0);
+  const bad = await active();
+  assert.equal((await platform.visit("shop")).body, 'memo {"n":1,"last":"a"}');
+
+  const alone = await platform.call<{ code: string; hint: string }>("POST", `${at}/rollback`, { deployment: good });
+  assert.deepEqual([alone.status, alone.body.code], [502, "previous_unhealthy"]);
+  assert.match(alone.body.hint, new RegExp(`\`berth rollback ${good} --with-data\``));
+
+  await using user = await cliUser({ url: platform.api, token: platform.token });
+  const asked = await user.berth(["rollback", String(good), "--with-data", "-p", "shop"]);
+  assert.equal(asked.exitCode, 2, "the data changes, so it asks");
+  const back = await user.berth(["rollback", String(good), "--with-data", "-p", "shop", "--yes"]);
+  assert.equal(back.exitCode, 0, back.stderr);
+  assert.equal((await platform.visit("shop")).body, 'note {"n":2,"last":"b"}');
+  const undo = new RegExp(`berth (backups promote \\w+ --deployment ${bad})`).exec(back.stderr)?.[1] ?? "";
+  const made = await platform.call<{ token: string }>("POST", "/v1/api-tokens", {
+    name: "copies",
+    role: "owner",
+    scopes: ["backups:write"],
+  });
+  const env = { BERTH_TOKEN: made.body.token };
+  const refused = await user.berth([...undo.split(" "), "-p", "shop", "--yes"], { env });
+  assert.match(refused.stderr, /lacks the scope deployments:write/);
+  const forward = await user.berth([...undo.split(" "), "-p", "shop", "--yes"]);
+  assert.equal(forward.exitCode, 0, forward.stderr);
+  assert.equal((await platform.visit("shop")).body, 'memo {"n":1,"last":"a"}');
+
+  await query("drop table orders; alter table kept rename to orders");
+  assert.equal((await platform.call("PUT", `${at}/settings`, { start_seconds: null })).status, 200);
+  await app.commit({
+    "server.js": `require("http").createServer((req, res) => res.end("here")).listen(process.env.PORT);`,
+    ...sqlOf("select 1"),
+  });
+  assert.equal((await app.push()).exitCode, 0);
+});
+
 const failing = Array.from({ length: 50 }, (_, n) => ({
   n,
   rehearse: n % 2 === 0 ? "always" : "never",

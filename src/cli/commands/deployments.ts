@@ -8,11 +8,12 @@ import { addCommand, addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
 import { awaitDeployment, failureOf, failureOfDeployment, followBuild, type Deployment } from "../follow.ts";
-import { usageError } from "../failures.ts";
+import { CliError, usageError } from "../failures.ts";
 import { deploymentNumber, wholeNumber } from "../input.ts";
 import { afterRestart } from "../../client/outcomes.ts";
 import { linesText } from "../render/lines-text.ts";
 import { paintStatus, type Paint } from "../render/paint.ts";
+import { confirm } from "../prompts.ts";
 import { withProgress } from "../render/progress.ts";
 import { duration, oneLine, relativeTime } from "../render/text.ts";
 import { archiveOf, sourceFiles } from "../source-files.ts";
@@ -267,26 +268,66 @@ function addRollback(program: Command, ctx: CliContext): void {
   addCommand(program, {
     usage: "rollback [number]",
     summary: "Go back to the image and variables of the last good earlier deployment, or of the one with this number",
-    examples: ["berth rollback", "berth rollback 12", "berth rollback -p demo --json"],
-  }).action(async (given: string | undefined) => {
-    const body = given === undefined ? {} : { deployment: deploymentNumber(given) };
-    const slug = await currentProject(ctx);
-    const client = await ctx.client();
-    const { signal } = ctx;
-    const document = await withProgress(ctx, `Rolling ${slug} back`, (say) =>
-      afterRestart({ client, signal, say }, slug, () =>
-        client.call("deployments.rollback", { params: { slug }, body, signal }),
-      ),
-    );
-    const { number, commit } = document.deployment;
-    const { from, to, changed_variables: changed, newer_branch: branch } = document;
-    if (changed.length > 0) ctx.output.note(() => `The rollback changed these variables: ${changed.join(", ")}`);
-    if (branch !== null)
-      ctx.output.note(() => `${branch} still holds the newer commits: the next push or \`berth deploy\` deploys them.`);
-    ctx.output.result(
-      document,
-      (paint) =>
-        `${paint.green("Rolled back:")} ${slug} from #${from} to #${to}, as deployment #${number} (commit ${commit.slice(0, 8)})`,
-    );
-  });
+    examples: ["berth rollback", "berth rollback 12", "berth rollback 12 --with-data", "berth rollback -p demo --json"],
+  })
+    .option("--with-data", "also go back to the database as it was before the next deployment served (owners only)")
+    .option("-y, --yes", "don't ask before the data changes")
+    .action(async (given: string | undefined, options: { withData?: boolean; yes?: boolean }) => {
+      const number = given === undefined ? undefined : deploymentNumber(given);
+      const slug = await currentProject(ctx);
+      return options.withData === true ? rollBackWithData(ctx, slug, number, options.yes) : rollBack(ctx, slug, number);
+    });
+}
+
+/** Restores the database as it was before the deployment that replaced the wanted one, then promotes it and rolls back in one step. */
+async function rollBackWithData(ctx: CliContext, slug: string, number: number | undefined, yes: boolean | undefined) {
+  const client = await ctx.client();
+  const { health } = await client.call("projects.get", { params: { slug } });
+  const to = number ?? health?.rollback?.to;
+  const { deployments } = await client.call("deployments.list", { params: { slug }, query: { limit: 100 } });
+  const next = deployments.findLast((each) => each.number > (to ?? Infinity) && each.activated_at !== null)?.number;
+  const from = deployments.find(({ status }) => status === "active")?.number;
+  if (to === undefined || next === undefined)
+    throw new CliError("refused", "nothing_to_roll_back", {
+      message: `No deployment of ${slug} has served after ${to === undefined ? "another one" : `#${to}`}.`,
+      hint: "`berth deployments` lists their numbers.",
+    });
+  const what = `This brings ${slug} back to deployment #${to}, and its database to the moment before deployment #${next}; what is live now is kept beside it.`;
+  await confirm(ctx, what, { name: slug, yes });
+  const { signal } = ctx;
+  const params = { slug };
+  const { database } = await withProgress(ctx, `Restoring the data of before #${next}`, () =>
+    client.call("backups.restore", { params, body: { before_deployment: next }, signal }),
+  );
+  const body = { database: database ?? "", deployment: to };
+  const promoted = await withProgress(ctx, `Rolling ${slug} back`, () =>
+    client.call("backups.promote", { params, body, signal }),
+  );
+  ctx.output.result(
+    promoted,
+    (paint) => `${paint.green("Rolled back:")} ${slug} to #${to}, with the data of before #${next}`,
+  );
+  const undo = `berth backups promote ${promoted.previous}${from === undefined ? "" : ` --deployment ${from}`}`;
+  ctx.output.note(() => `\`${undo}\` goes forward again.`);
+}
+
+async function rollBack(ctx: CliContext, slug: string, deployment: number | undefined): Promise<void> {
+  const body = deployment === undefined ? {} : { deployment };
+  const client = await ctx.client();
+  const { signal } = ctx;
+  const document = await withProgress(ctx, `Rolling ${slug} back`, (say) =>
+    afterRestart({ client, signal, say }, slug, () =>
+      client.call("deployments.rollback", { params: { slug }, body, signal }),
+    ),
+  );
+  const { number, commit } = document.deployment;
+  const { from, to, changed_variables: changed, newer_branch: branch } = document;
+  if (changed.length > 0) ctx.output.note(() => `The rollback changed these variables: ${changed.join(", ")}`);
+  if (branch !== null)
+    ctx.output.note(() => `${branch} still holds the newer commits: the next push or \`berth deploy\` deploys them.`);
+  ctx.output.result(
+    document,
+    (paint) =>
+      `${paint.green("Rolled back:")} ${slug} from #${from} to #${to}, as deployment #${number} (commit ${commit.slice(0, 8)})`,
+  );
 }

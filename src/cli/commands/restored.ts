@@ -68,13 +68,16 @@ function addPromote(backups: Command, ctx: CliContext): void {
     examples: [
       "berth backups promote restored_20260102_0a1b2c3d4e",
       "berth backups promote restored_20260102_0a1b2c3d4e --yes",
+      "berth backups promote restored_20260102_0a1b2c3d4e --deployment 12",
     ],
-    input: (_, { database = "" }) => ({ body: { database } }),
+    input: ({ deployment }, { database = "" }) => ({
+      body: { database, ...(deployment === undefined ? {} : { deployment: deploymentNumber(deployment) }) },
+    }),
     warning: ({ words: { database = "", slug = "" } }) => `The application of ${slug} will restart with ${database}.`,
     typed: ({ words: { slug = "" } }) => slug,
     text: ({ database }, paint, { words: { slug } }) => `${paint.green("Promoted:")} ${slug} uses ${database}`,
     note: ({ previous }) => `\`berth backups promote ${previous}\` goes back.`,
-  });
+  }).option("--deployment <number>", "also go back to this deployment, whose code fits the data");
 }
 
 function addDrop(backups: Command, ctx: CliContext): void {

@@ -120,7 +120,8 @@ const words: { readonly [N in AskedFor]: Words } = {
         : "Any moment from now on can be restored. The database may restart once, which takes about a second.",
   },
   "backups.promote": {
-    order: ({ target }) => `Let the application use the database ${target}`,
+    order: ({ target, detail: { deployment } }) =>
+      `Let the application use the database ${target}${deployment === undefined ? "" : `, and go back to deployment ${text(deployment)}`}`,
     effect: () => "The application restarts with it. The database that is live now is kept beside it.",
     touches: ["database", "requests"],
   },

@@ -1,4 +1,5 @@
-import type { Result } from "../../contract/routes.ts";
+import { missingScope } from "../../contract/access.ts";
+import { route, type Result } from "../../contract/routes.ts";
 import { bytesText } from "../../kit/bytes-text.ts";
 import { restoredFolder } from "../../kit/folder-tar.ts";
 import { instantOf } from "../../kit/instant.ts";
@@ -14,6 +15,8 @@ import {
   isDatabaseUsed,
   keepDatabase,
   restartDeployment,
+  rollBack,
+  textOfNothing,
 } from "../deployments/deployments.ts";
 import { markVariablesChanged } from "../env/env.ts";
 import { setArchived } from "./archive-queries.ts";
@@ -155,14 +158,17 @@ export const backups: Handlers<"backups"> = {
     await keepDatabase(ctx.tx, key, previous);
     await setLiveDatabase(ctx.tx, key, body.database);
     await ctx.platform.wakeups.send(ctx.tx, "databases", key.project_id);
-    const restart = await restartDeployment(ctx.platform, ctx.tx, key, "variables");
+    const restart = await (body.deployment === undefined
+      ? restartDeployment(ctx.platform, ctx.tx, key, "variables")
+      : goBack(ctx, body.deployment));
     if (restart.outcome === "in_progress") return ctx.fail("deploy_in_progress");
-    ctx.note({ target: body.database, detail: { previous } });
+    ctx.note({ target: body.database, detail: { previous, deployment: body.deployment } });
+    const unhealthy = body.deployment === undefined ? "restart_failed" : "previous_unhealthy";
     return {
       async outcome(signal) {
         // Without an active deployment, or in a suspended organization, nothing runs that could use either database.
         if (restart.outcome === "made")
-          await deploymentOutcome(ctx, restart.id, { signal, unhealthy: "restart_failed" }).catch((error: unknown) => {
+          await deploymentOutcome(ctx, restart.id, { signal, unhealthy }).catch((error: unknown) => {
             throw error instanceof Refused ? stillUsing(previous, error) : error;
           });
         return { database: body.database, previous };
@@ -179,6 +185,15 @@ export const backups: Handlers<"backups"> = {
     ctx.note({ target: params.database });
   },
 };
+
+/** Rolls back to a deployment, for code that fits only the promoted data; refuses where `deployments.rollback` would. */
+async function goBack(ctx: Context<"backups.promote">, number: number) {
+  const missing = missingScope(ctx.caller, route("deployments.rollback"));
+  if (missing !== undefined) return ctx.fail("insufficient_scope", { error: `The token lacks the scope ${missing}.` });
+  const made = await rollBack(ctx.platform, ctx.tx, ctx.project.key, number);
+  if (made.outcome === "nothing") return ctx.fail("nothing_to_roll_back", textOfNothing(number));
+  return made.outcome === "org_suspended" ? ctx.fail(made.outcome) : made;
+}
 
 function stillUsing(previous: string, { code, more }: Refused): Refused {
   return new Refused(code, {

@@ -5,7 +5,7 @@ import type { Db, Tx } from "../../store/database.ts";
 import type { Lease } from "../../store/leases.ts";
 import type { Vault } from "../../store/vault.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
-import type { Context } from "../context.ts";
+import type { Context, RefusalText } from "../context.ts";
 import { sealVariables, variablesOf } from "../env/env.ts";
 import {
   activeOf,
@@ -199,6 +199,15 @@ export async function rollBack(
   const changed_variables = differingKeys(await variablesOf(tx, dependencies.vault, project), variables);
   await setRestoredVariables(tx, made.id, sealVariables(dependencies.vault, project_id, variables), changed_variables);
   return { ...made, from: active.number, to: target.number, changed_variables };
+}
+
+/** Says why there is nothing to roll back to: nothing beyond the error's own text without a number. */
+export function textOfNothing(number: number | undefined): RefusalText {
+  if (number === undefined) return {};
+  return {
+    error: `Berth cannot roll back to deployment ${number}: the number does not exist, or that deployment never served, serves now, or has lost its image.`,
+    hint: "Choose the number of a deployment with the status `retired`.",
+  };
 }
 
 function differingKeys(a: Readonly<Record<string, string>>, b: Readonly<Record<string, string>>): readonly string[] {

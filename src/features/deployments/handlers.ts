@@ -13,12 +13,12 @@ import {
   type Uploaded,
 } from "../builds/builds.ts";
 import { isBranchName } from "../previews/previews.ts";
-import type { Context, Handlers, RefusalText } from "../context.ts";
+import { Refused, type Context, type Handlers, type RefusalText } from "../context.ts";
 import { requireRoomForBuild } from "../disk/disk.ts";
-import { rehearsalOf } from "../rehearsals/rehearsals.ts";
+import { hasReleasedSince, rehearsalOf } from "../rehearsals/rehearsals.ts";
 import { privateHostProblem } from "../registries/registries.ts";
 import { compareDeployments, compareLines } from "./compare.ts";
-import { deploymentOutcome, rollBack, scaleProject } from "./deployments.ts";
+import { deploymentOutcome, rollBack, scaleProject, textOfNothing } from "./deployments.ts";
 import { comingDeployment, deployedCommit, getDeployment, listDeployments, selectNumbered } from "./queries.ts";
 
 export const deployments: Handlers<"deployments"> = {
@@ -105,9 +105,14 @@ export const deployments: Handlers<"deployments"> = {
         if (changed_variables.length > 0) requireMayDeploy(ctx, textOfVariables(to, changed_variables));
         const newer_branch = await newerBranch(ctx.tx, ctx.project, made.id);
         ctx.note({ target: made.id, detail: { number, from, to, branch: newer_branch, changed_variables } });
+        const released = await hasReleasedSince(ctx.tx, ctx.project.key, to);
         const outcome = async (signal: AbortSignal) => ({
           ...{ status: "rolled_back" as const, from, to },
-          deployment: await deploymentOutcome(ctx, made.id, { signal, unhealthy: "previous_unhealthy" }),
+          deployment: await deploymentOutcome(ctx, made.id, { signal, unhealthy: "previous_unhealthy" }).catch(
+            (error: unknown) => {
+              throw released && error instanceof Refused ? mayNeedData(error, to) : error;
+            },
+          ),
           changed_variables,
           newer_branch,
         });
@@ -118,6 +123,11 @@ export const deployments: Handlers<"deployments"> = {
 
   scale: (ctx, { body }) => scaleProject(ctx, body.replicas),
 };
+
+function mayNeedData({ code, more }: Refused, to: number): Refused {
+  const hint = `A release command has run since deployment ${to}, so its code may need the data of then: \`berth rollback ${to} --with-data\` brings back both.`;
+  return new Refused(code, { ...more, hint: `${more.hint ?? ""} ${hint}`.trim() });
+}
 
 function rehearseFiles(ctx: Context<"deployments.rehearse">, sent: Pick<Uploaded, "content" | "removed">) {
   const uploaded = { ...sent, keepsOthers: true, message: "Rehearse changed files", rehearse_only: true };
@@ -164,14 +174,6 @@ const textOfNoPair = {
   error: "One of the two deployments does not exist.",
   hint: "Give two deployment numbers. By default the newest deployment is compared with the previous one that served.",
 };
-
-function textOfNothing(number: number | undefined): RefusalText {
-  if (number === undefined) return {};
-  return {
-    error: `Berth cannot roll back to deployment ${number}: the number does not exist, or that deployment never served, serves now, or has lost its image.`,
-    hint: "Choose the number of a deployment with the status `retired`.",
-  };
-}
 
 const textOfUnseen = (number: number): RefusalText => ({
   error: `A token in approval mode made deployment ${number}, and in this project a person decides what of such tokens goes live.`,

@@ -186,7 +186,7 @@ const ready = ({ ready: up, wanted }: HealthFacts) => ({ ready: up, wanted });
 function backText({ back_to: to, released_since: released }: HealthFacts, firstBad: number): string {
   if (to === null || to >= firstBad) return "";
   if (!released) return `A rollback brings #${to} back.`;
-  return `A release command has run since #${to}, so its code may not fit the database: prefer a corrected push to a rollback.`;
+  return `A release command has run since #${to}, so its code may not fit the database: prefer a corrected push, or a rollback with the data of then.`;
 }
 
 /** Formats a time for a sentence; pages show it in the reader's zone. */

@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { Rehearsal, RehearsalReport } from "../../contract/rehearsal.ts";
+import { triggersOfBuilds } from "../../contract/states.ts";
 import type { Db, Tx } from "../../store/database.ts";
 
 interface DeploymentKey {
@@ -111,4 +112,18 @@ export async function askerOf(db: Db, { org_id, build_id }: { readonly org_id: s
     .select(["api_token.id as token_id", "api_token.name as token_name", "organization.slug as org_slug"])
     .where(({ and }) => and({ "build.org_id": org_id, "build.id": build_id }))
     .executeTakeFirst();
+}
+
+/** Returns whether a release command has run since a deployment, so that its code may not fit the data. */
+export async function hasReleasedSince(
+  tx: Tx,
+  { org_id, project_id }: Omit<DeploymentKey, "id">,
+  number: number,
+): Promise<boolean> {
+  const { rows } =
+    await sql`select from deployment where org_id = ${org_id} and project_id = ${project_id} and number > ${number}
+    and not rehearse_only and trigger = any(${triggersOfBuilds}) and image->>'release_command' is not null limit 1`.execute(
+      tx,
+    );
+  return rows.length > 0;
 }

@@ -3,6 +3,7 @@ export {
   askerOf,
   beginRehearsal,
   endRehearsal,
+  hasReleasedSince,
   noteCleared,
   noteCopy,
   promotionSeen,

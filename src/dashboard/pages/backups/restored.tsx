@@ -1,7 +1,9 @@
+import { useState } from "react";
 import { useCall } from "../../data/api.ts";
 import { exact } from "../../data/format.ts";
 import { ConfirmAction } from "../../ui/action-dialog.tsx";
 import { DialogButton } from "../../ui/dialog-button.tsx";
+import { Checkbox } from "../../ui/field.tsx";
 import { List } from "../../ui/list.tsx";
 import { timeColumn, type Column } from "../../ui/table.tsx";
 import { Mono } from "../../ui/text.tsx";
@@ -42,7 +44,7 @@ function columnsFor(slug: string): readonly Column<Database>[] {
         ),
     },
     timeColumn("Made", (row) => row.created_at),
-    { head: "", end: true, cell: ({ database }) => <Actions slug={slug} database={database} /> },
+    { head: "", end: true, cell: ({ database, shows }) => <Actions slug={slug} database={database} shows={shows} /> },
   ];
 }
 
@@ -72,21 +74,34 @@ function Actions(of: Omit<OfDatabase, "onClose">) {
 interface OfDatabase {
   readonly slug: string;
   readonly database: string;
+  readonly shows: string | null;
   readonly onClose: () => void;
 }
 
-function Promote({ slug, database, onClose }: OfDatabase) {
+function Promote({ slug, database, shows, onClose }: OfDatabase) {
+  const { data } = useCall("deployments.list", { params: { slug } }, { enabled: shows !== null });
+  const [goesBack, setGoesBack] = useState(false);
+  const served = data?.deployments.filter(({ activated_at: at }) => at !== null && shows !== null && at <= shows) ?? [];
+  const then = served.toSorted((a, b) => ((a.activated_at ?? "") < (b.activated_at ?? "") ? 1 : -1))[0];
+  const target = then?.status === "retired" ? then.number : undefined;
   return (
     <ConfirmAction
       row="backups.promote"
       title="Promote a database"
       submit="Promote"
       typed={slug}
-      input={{ params: { slug }, body: { database } }}
+      input={{ params: { slug }, body: { database, ...(goesBack && { deployment: target }) } }}
       onClose={onClose}
     >
       The application restarts on <code>{database}</code>. What was written to the live database since then is not in
       it; the live one is kept, and promoting it goes back.
+      {target !== undefined && (
+        <Checkbox
+          label={`Go back to deployment #${target} as well, which served then`}
+          checked={goesBack}
+          onChange={(event) => setGoesBack(event.target.checked)}
+        />
+      )}
     </ConfirmAction>
   );
 }
