@@ -18,6 +18,11 @@ test("a preview is pinned as staging and promoted, and the deployments show it",
   await page.setViewportSize(screens.phone);
   await looksRight(page);
   await page.setViewportSize(screens.usual);
+  await press("Comment on staging");
+  const comment = page.getByRole("dialog");
+  await comment.getByText("berth preview delete staging").waitFor();
+  await looksRight(page);
+  await comment.getByRole("button", { name: "Close" }).click();
   await press("Promote staging");
   await looksRight(page);
   await page.getByRole("dialog").getByRole("button", { name: "Promote" }).click();

@@ -35,14 +35,20 @@ async function copy(text: string): Promise<void> {
   area.remove();
 }
 
-/** A command to paste into a terminal. */
-export function Command({ children }: { readonly children: string }) {
+/** A command to paste into a terminal, or another text to paste. */
+export function Command({
+  children,
+  label = "Copy the command",
+}: {
+  readonly children: string;
+  readonly label?: string;
+}) {
   return (
     <div className="flex min-w-0 items-center gap-1 rounded-md border border-line bg-panel pl-3">
       <code tabIndex={0} className="min-w-0 flex-1 overflow-x-auto py-2 text-sm wrap-anywhere whitespace-pre-wrap">
         {visible(children)}
       </code>
-      <CopyButton text={children} label="Copy the command" />
+      <CopyButton text={children} label={label} />
     </div>
   );
 }

@@ -12,6 +12,7 @@ import {
 } from "../../features/backups/backups.ts";
 import { specOf, type DatabaseRow } from "../../features/database/database.ts";
 import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
+import { allTogether } from "../../kit/throw-together.ts";
 import { segmentName, type DatabaseHistory, type LogPosition, type DatabaseSpec } from "../../ports/postgres-host.ts";
 import type { Storage } from "../../ports/storage.ts";
 import type { Platform } from "../platform.ts";
@@ -100,7 +101,8 @@ async function storeSegments(platform: Platform, storing: Storing): Promise<void
     const ends: number[] = [];
     for (let at = position; at < log.end && ends.length < most; at = ends.at(-1) as number)
       ends.push(Math.min(at - (at % size) + size, log.end));
-    const stored = await Promise.all(ends.map((end) => storeSegment(platform, storing, end)));
+    // One that is still on its way after another has failed could replace what a later look stores of the newest segment.
+    const stored = await allTogether(ends.map((end) => storeSegment(platform, storing, end)));
     position = ends.at(-1) ?? position;
     isWhole = position === log.end;
     const bytes = stored.reduce((sum, each) => sum + each, 0);

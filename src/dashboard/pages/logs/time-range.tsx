@@ -1,3 +1,4 @@
+import { useEffect, useRef } from "react";
 import { Input, Select } from "../../ui/field.tsx";
 
 export interface TimeRange {
@@ -25,13 +26,20 @@ export function TimeRangeControl({
 }) {
   const { since, until } = range;
   const isCustom = until !== undefined;
+  // The address changes a moment after a choice, and the next choice must not begin at the range of before.
+  const chosen = useRef<TimeRange>({});
+  useEffect(() => {
+    chosen.current = { ...(since !== undefined && { since }), ...(until !== undefined && { until }) };
+  }, [since, until]);
   const choose = (value: string) => {
     if (value === "") onRange({});
     else if (value !== "custom") onRange({ since: value });
     else onRange({ since: new Date(Date.now() - hourMs).toISOString(), until: new Date().toISOString() });
   };
   const set = (name: "since" | "until", value: string) => {
-    if (value !== "") onRange({ ...range, [name]: new Date(value).toISOString() });
+    if (value === "") return;
+    chosen.current = { ...chosen.current, [name]: new Date(value).toISOString() };
+    onRange(chosen.current);
   };
   return (
     <>

@@ -8,6 +8,8 @@ import { useProject, useSlug } from "../../data/project.ts";
 import { textOf } from "../../data/text-of.ts";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { Button } from "../../ui/button.tsx";
+import { Command } from "../../ui/copy.tsx";
+import { Dialog } from "../../ui/dialog.tsx";
 import { DialogButton } from "../../ui/dialog-button.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { List } from "../../ui/list.tsx";
@@ -16,7 +18,7 @@ import { State } from "../../ui/status.tsx";
 import type { Column } from "../../ui/table.tsx";
 import { Ago, Mono } from "../../ui/text.tsx";
 import { useRemoval } from "../../ui/use-removal.tsx";
-import { Empty } from "../../ui/view.tsx";
+import { Empty, View } from "../../ui/view.tsx";
 
 type Preview = Answer<"previews.list">["previews"][number];
 
@@ -34,6 +36,7 @@ export function PreviewsPage() {
   const { data: project } = useProject();
   const previews = useCall("previews.list", { params: { slug } }, { pollMs: lookMs });
   const [promoted, setPromoted] = useState<Preview>();
+  const [commented, setCommented] = useState<Preview>();
   const removal = useRemoval({
     row: "previews.delete",
     title: "Delete a preview",
@@ -42,7 +45,7 @@ export function PreviewsPage() {
     input: ({ branch }) => ({ params: { slug, preview: branch } }),
     warning: "Its database, files and history are deleted for good; the branch stays in the repository.",
   });
-  const doing = { removeButton: removal.button, onPromote: setPromoted };
+  const doing = { removeButton: removal.button, onPromote: setPromoted, onComment: setCommented };
   // Agents that deploy to previews only make them on request, also where pushes make none.
   const isOff = project?.previews === null && project.agents === "deploy";
   const actions = !isOff && (
@@ -96,6 +99,7 @@ export function PreviewsPage() {
       />
       {removal.dialog}
       {promoted !== undefined && <Promote slug={slug} preview={promoted} onClose={() => setPromoted(undefined)} />}
+      {commented !== undefined && <Comment slug={slug} preview={commented} onClose={() => setCommented(undefined)} />}
     </Page>
   );
 }
@@ -116,6 +120,36 @@ function Create({ slug, onClose }: DialogProps) {
     >
       <TextField name="branch" label="Branch" hint="A branch that was pushed to this project before." mono required />
     </ActionDialog>
+  );
+}
+
+/** The text for a pull request, which Berth posts itself where it may. */
+function Comment({ slug, preview: { branch }, onClose }: DialogProps & { readonly preview: Preview }) {
+  const found = useCall("previews.comment", { params: { slug, preview: branch } });
+  return (
+    <Dialog title={`Comment on ${visible(branch)}`} shape="wide" onClose={onClose}>
+      <View of={found}>
+        {({ text, request, posted, problem }) => (
+          <>
+            <p className="text-sm text-muted">
+              {posted && request !== null ? (
+                <>
+                  Berth posted it on{" "}
+                  <a href={request.url} target="_blank" rel="noreferrer" className="text-accent hover:underline">
+                    #{request.number}
+                  </a>{" "}
+                  and keeps it up to date.
+                </>
+              ) : (
+                (problem ??
+                "Copy it into the pull request. Berth posts it where a followed repository's token may comment.")
+              )}
+            </p>
+            <Command label="Copy the text">{text}</Command>
+          </>
+        )}
+      </View>
+    </Dialog>
   );
 }
 
@@ -154,6 +188,7 @@ function columnsFor(doing: Doing): readonly Column<Preview>[] {
 interface Doing {
   readonly removeButton: (preview: Preview) => ReactNode;
   readonly onPromote: (preview: Preview) => void;
+  readonly onComment: (preview: Preview) => void;
 }
 
 interface ItemProps extends Doing {
@@ -200,7 +235,7 @@ function Address({ url }: { readonly url: string }) {
   );
 }
 
-function Acts({ preview, removeButton, onPromote }: ItemProps) {
+function Acts({ preview, removeButton, onPromote, onComment }: ItemProps) {
   const { branch, state, commit, expires_at } = preview;
   const slug = useSlug();
   const isPinned = expires_at === null;
@@ -208,7 +243,10 @@ function Acts({ preview, removeButton, onPromote }: ItemProps) {
   if (state === "removing") return null;
   const called = visible(branch);
   return (
-    <span className="flex items-center gap-1 sm:justify-end">
+    <span className="flex flex-wrap items-center gap-1 sm:justify-end">
+      <Button row="previews.comment" aria-label={`Comment on ${called}`} onClick={() => onComment(preview)}>
+        Comment
+      </Button>
       {commit !== null && (
         <Button row="previews.promote" aria-label={`Promote ${called}`} onClick={() => onPromote(preview)}>
           Promote
