@@ -207,7 +207,7 @@ export const errors = {
     retry: "after_change",
     meaning:
       "The database is too large to be copied byte by byte, and its file system cannot share blocks with a copy.",
-    hint: "The operator can raise BERTH_BRANCH_COPY_MIB, or put the data folder on XFS or btrfs, where a copy takes seconds and hardly any space.",
+    hint: "The operator can raise BERTH_BRANCH_COPY_MIB, or run `berthd volume 50G`: in an XFS file system, a copy takes seconds and hardly any space.",
   },
   mask_failed: {
     status: 409,

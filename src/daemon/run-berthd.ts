@@ -7,7 +7,7 @@ import { versionText } from "../kit/own-version.ts";
 import { programPath } from "./releases/installation.ts";
 import { continueUpgrade } from "./releases/upgrades.ts";
 
-const usage = `Usage: berthd start [--roles=api,git,reconcile,edge] | rotate-secrets | restore | follow | promote | doctor | support-bundle | service | uninstall | --version | --help
+const usage = `Usage: berthd start [--roles=api,git,reconcile,edge] | rotate-secrets | restore | follow | promote | doctor | support-bundle | volume | service | uninstall | --version | --help
 
   start            start the platform in the foreground (the default); with --roles only a part of it, on a shared database
   rotate-secrets   encrypt all secrets in the database with a new key
@@ -15,6 +15,7 @@ const usage = `Usage: berthd start [--roles=api,git,reconcile,edge] | rotate-sec
   follow, promote  keep a standby: berthd follow s3|FOLDER --key FILE; berthd promote makes it the platform
   doctor           examine what Berth needs on this machine: berthd doctor [--fix] [--json]
   support-bundle   write an archive for a question about Berth
+  volume           let branches of databases share disk blocks: berthd volume SIZE | remove
   uninstall        remove Berth from this machine: berthd uninstall [--purge] [--yes]
   service          run as a systemd service: install | uninstall | status
 
@@ -86,6 +87,10 @@ const machineVerbs: Readonly<Record<string, Verb>> = {
   async "support-bundle"(args) {
     const { supportBundle, bundleUsage } = await import("./doctor/support-bundle.ts");
     return args.some(isHelp) ? say(bundleUsage) : supportBundle(readConfigOrRefuse(), args, say);
+  },
+  async volume(args) {
+    const { volumeCommand, volumeUsage } = await import("./volume/volume-command.ts");
+    return args.some(isHelp) ? say(volumeUsage) : volumeCommand(readConfigOrRefuse(), args, say);
   },
   async uninstall(args) {
     const { uninstall, uninstallUsage } = await import("./doctor/uninstall.ts");

@@ -42,6 +42,7 @@ import { prometheusText } from "./prometheus.ts";
 import { createReconcilers, readinessChecks } from "./reconcilers.ts";
 import { ensureMachine, type MachineParts } from "./setup/machine.ts";
 import { endEdge, endTenants, type Shutdown } from "./shutdown.ts";
+import { mountVolume } from "./volume/database-volume.ts";
 import { addressesOf, dataDiskOf, wire } from "./wire.ts";
 
 export interface RunningPlatform {
@@ -68,6 +69,7 @@ export async function startPlatform(
   await makeRoom(config);
   const folder = holdDataFolder(config.dataDir);
   shutdown.onEnd("the data folder", async () => folder.release());
+  await mountVolume(config.dataDir);
   await requireFreePorts(config, edgeListens(config));
   const bundle = prepareDashboard({ fallbackDir: pathsIn(config.dataDir).dashboard, log });
   const parts = await partsOf(config, log);

@@ -347,14 +347,13 @@ test("a person's deploy is rehearsed as berth.json says", async () => {
   assert.match(pushed.stderr, /Not rehearsed: berth\.json says `rehearse: never`/);
 });
 
-/** Half of them run on the data itself; of each half, a quarter is killed with `kill -9`, and a quarter loses the control plane. */
 const reading = (column: string) => ({
   "server.js": `const { Client } = require("pg");
 require("http").createServer(async (req, res) => {
   const client = new Client({ connectionString: process.env.DATABASE_URL });
   try {
     await client.connect();
-    const { rows } = await client.query("select count(*)::int as n, max(${column}) as last from orders");
+    const { rows } = await client.query("select count(*)::int as n, max(${column}) as last from items");
     res.end("${column} " + JSON.stringify(rows[0]));
   } catch { res.writeHead(500).end(); } finally { await client.end(); }
 }).listen(process.env.PORT);`,
@@ -362,9 +361,7 @@ require("http").createServer(async (req, res) => {
 
 test("a rollback with the data undoes a migration that the code of before does not fit, in one command", async () => {
   assert.equal((await platform.call("PUT", `${at}/settings`, { start_seconds: 3 })).status, 200);
-  await query(
-    "create table kept as select * from orders; truncate orders; insert into orders values (1, 1, 'a'), (2, 2, 'b')",
-  );
+  await query("create table items (id int, note text); insert into items values (1, 'a'), (2, 'b')");
   await app.commit({ ...reading("note"), ...sqlOf("select 1"), "release.js": release });
   assert.equal((await app.push()).exitCode, 0);
   const active = async () =>
@@ -372,7 +369,7 @@ test("a rollback with the data undoes a migration that the code of before does n
   const good = await active();
   await app.commit({
     ...reading("memo"),
-    ...sqlOf("delete from orders where id = 2; alter table orders rename note to memo"),
+    ...sqlOf("delete from items where id = 2; alter table items rename note to memo"),
   });
   assert.equal((await app.push()).exitCode, 0);
   const bad = await active();
@@ -401,7 +398,7 @@ test("a rollback with the data undoes a migration that the code of before does n
   assert.equal(forward.exitCode, 0, forward.stderr);
   assert.equal((await platform.visit("shop")).body, 'memo {"n":1,"last":"a"}');
 
-  await query("drop table orders; alter table kept rename to orders");
+  await query("drop table items");
   assert.equal((await platform.call("PUT", `${at}/settings`, { start_seconds: null })).status, 200);
   await app.commit({
     "server.js": `require("http").createServer((req, res) => res.end("here")).listen(process.env.PORT);`,
@@ -410,6 +407,7 @@ test("a rollback with the data undoes a migration that the code of before does n
   assert.equal((await app.push()).exitCode, 0);
 });
 
+/** Half of them run on the data itself; of each half, a quarter is killed with `kill -9`, and a quarter loses the control plane. */
 const failing = Array.from({ length: 50 }, (_, n) => ({
   n,
   rehearse: n % 2 === 0 ? "always" : "never",

@@ -48,6 +48,7 @@ export const shownFolders: Readonly<Record<string, readonly string[]>> = {
   ],
   "test/live/lost-machine.test.ts": ["src/daemon/recovery/", "/archives/"],
   "test/live/s3-platform.test.ts": ["/storage-s3/", "/storage-age/", "/storage-disk/"],
+  "test/e2e/volume.test.ts": ["src/daemon/volume/", "/data-disk-local/"],
   "test/e2e/many-branches.test.ts": ["/branches/", "/postgres-host-local/"],
   "test/e2e/followed-previews.test.ts": ["/previews/", "src/reconcile/follow/", "src/reconcile/builds/builds-task"],
   "test/e2e/templates.test.ts": ["templates/", "/templates/", "src/cli/commands/create"],

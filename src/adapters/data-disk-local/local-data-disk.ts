@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, statSync } from "node:fs";
 import { statfs, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { runOk } from "../../kit/exec.ts";
@@ -16,11 +16,16 @@ const reserveTimeoutMs = 60_000;
 export function createLocalDataDisk({ dataDir, floorBytes }: LocalDataDiskOptions): DataDisk {
   const reserve = reserveFile(dataDir);
   const reserveBytes = floorBytes / 2;
-  const observe = () => observeSpace(dataDir, floorBytes);
+  /** The databases may be in a file system of their own. */
+  const observe = async () => {
+    const [own, databases] = [await observeSpace(dataDir, floorBytes), join(dataDir, "databases")];
+    const theirs = existsSync(databases) ? await observeSpace(databases, floorBytes) : own;
+    return theirs.available_bytes < own.available_bytes || theirs.is_short ? theirs : own;
+  };
   return {
     observe,
     async keepReserve() {
-      const { available_bytes } = await observe();
+      const { available_bytes } = await observeSpace(dataDir, floorBytes);
       const isMade = sizeOf(reserve) >= reserveBytes;
       if (available_bytes < floorBytes / 4) {
         rmSync(reserve, { force: true });

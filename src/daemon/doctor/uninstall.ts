@@ -11,6 +11,7 @@ import { endServers } from "../recovery/restore-platform.ts";
 import { isUnderWay, readSteps } from "../releases/steps.ts";
 import { upgradeFiles } from "../releases/upgrade-files.ts";
 import { removeUnits, stopControlPlane, unitsOf } from "../systemd/run-unit-command.ts";
+import { unmountVolume } from "../volume/database-volume.ts";
 
 type Say = (line: string) => void;
 
@@ -54,6 +55,7 @@ export async function uninstall(config: Config, args: readonly string[], say: Sa
     );
   await endEverything(config, units.files.length > 0, say);
   if (units.files.length > 0) await removeUnits(config);
+  if (goes.includes(config.dataDir)) await unmountVolume(config.dataDir);
   // Its own folder last: this program runs from it.
   for (const path of goes.flatMap((each) => (each === config.dataDir ? inside(each) : each)))
     rmSync(path, { recursive: true, force: true });
@@ -65,7 +67,7 @@ export async function uninstall(config: Config, args: readonly string[], say: Sa
 }
 
 /** Ends what outlives the control plane: one that is started for this takes all of it over, and stops it with itself. */
-async function endEverything(config: Config, isService: boolean, say: Say): Promise<void> {
+export async function endEverything(config: Config, isService: boolean, say: Say): Promise<void> {
   if (isUnderWay(readSteps(upgradeFiles(config.dataDir).steps)))
     throw new StartRefused("An upgrade is under way. Wait for its end: berth platform versions");
   if (isService) await stopControlPlane(config);
@@ -84,7 +86,7 @@ async function endEverything(config: Config, isService: boolean, say: Say): Prom
   child.kill("SIGTERM");
   await over;
   if (child.exitCode !== 0)
-    throw new StartRefused(`What Berth runs could not be ended, so nothing was removed:\n${output.trim()}`);
+    throw new StartRefused(`What Berth runs could not be ended, so nothing was changed:\n${output.trim()}`);
 }
 
 const saidLength = 2000;
