@@ -122,7 +122,7 @@ async function hidden(words: readonly string[]): Promise<Command> {
   const host = ["--bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc"];
   const files = [bwrap ?? "", ...(await haproxyFiles())].flatMap((file) => ["--ro-bind", "/dev/null", file]);
   const status = join(folder, "dpkg-status");
-  await writeFile(status, await packagesWithout(/^(?:haproxy|postgresql.*|pgbackrest|lib(?:lua|opentracing).*)$/), {
+  await writeFile(status, await packagesWithout(/^(?:haproxy|postgresql.*|pgbackrest|lib(?:lua\d|opentracing).*)$/), {
     mode: 0o644,
   });
   const without = ["--tmpfs", "/usr/lib/postgresql", ...files, "--ro-bind", status, "/var/lib/dpkg/status"];
