@@ -11,20 +11,6 @@ import { attach, mountVolume, putBack, unmountVolume, volumeFiles } from "./data
 
 type Say = (line: string) => void;
 
-export const volumeUsage = `Usage: berthd volume SIZE | remove
-
-  Puts the databases of projects into an XFS file system in a file of the data folder: a branch or a rehearsal of any of them then takes about a
-  second, and disk space only for what changes. For data folders on file systems that cannot share blocks, such as ext4.
-
-  SIZE    how large, such as 50G; the disk space is taken at once. If there is a volume, it grows to this size
-  remove  put the databases back onto the disk of the data folder
-
-  Only root can do it. Except to grow, Berth must be stopped, and applications and databases end meanwhile.`;
-
-const units = { G: 1024 ** 3, T: 1024 ** 4 } as const;
-// mkfs.xfs(8) makes nothing below 300 MB.
-const leastBytes = units.G;
-
 /** Makes the volume of databases, lets it grow, or takes it away. Throws `StartRefused` with the reason. */
 export async function volumeCommand(config: Config, args: readonly string[], say: Say): Promise<void> {
   const [word = ""] = args;
@@ -44,6 +30,20 @@ export async function volumeCommand(config: Config, args: readonly string[], say
   await (word === "remove" ? remove(config, say) : create(config, bytes, say));
   say("Start Berth again: berthd start, or systemctl start berth.service");
 }
+
+export const volumeUsage = `Usage: berthd volume SIZE | remove
+
+  Puts the databases of projects into an XFS file system in a file of the data folder: a branch or a rehearsal of any of them then takes about a
+  second, and disk space only for what changes. For data folders on file systems that cannot share blocks, such as ext4.
+
+  SIZE    how large, such as 50G; the disk space is taken at once. If there is a volume, it grows to this size
+  remove  put the databases back onto the disk of the data folder
+
+  Only root can do it. Except to grow, Berth must be stopped, and applications and databases end meanwhile.`;
+
+const units = { G: 1024 ** 3, T: 1024 ** 4 } as const;
+// mkfs.xfs(8) makes nothing below 300 MB.
+const leastBytes = units.G;
 
 async function create({ dataDir, diskFloorMib }: Config, bytes: number, say: Say): Promise<void> {
   const { databases, volume, draft, before } = volumeFiles(dataDir);
