@@ -11,7 +11,7 @@ import { endServers } from "../recovery/restore-platform.ts";
 import { isUnderWay, readSteps } from "../releases/steps.ts";
 import { upgradeFiles } from "../releases/upgrade-files.ts";
 import { removeUnits, stopControlPlane, unitsOf } from "../systemd/run-unit-command.ts";
-import { unmountVolume } from "../volume/database-volume.ts";
+import { unmount } from "../volume/database-volume.ts";
 
 type Say = (line: string) => void;
 
@@ -55,7 +55,7 @@ export async function uninstall(config: Config, args: readonly string[], say: Sa
     );
   await endEverything(config, units.files.length > 0, say);
   if (units.files.length > 0) await removeUnits(config);
-  if (goes.includes(config.dataDir)) await unmountVolume(config.dataDir);
+  if (goes.includes(config.dataDir)) await unmount(pathsIn(config.dataDir).databases);
   // Its own folder last: this program runs from it.
   for (const path of goes.flatMap((each) => (each === config.dataDir ? inside(each) : each)))
     rmSync(path, { recursive: true, force: true });

@@ -61,12 +61,11 @@ export async function attach(volume: string, folder: string): Promise<void> {
   }
 }
 
-/** Does nothing where no volume is mounted. Throws `StartRefused` while something uses it. */
-export async function unmountVolume(dataDir: string): Promise<void> {
-  const { databases } = volumeFiles(dataDir);
-  if (!isMounted(databases)) return;
-  await runOk({ file: "umount", args: [databases] }).catch((error: unknown) => {
-    throw new StartRefused(`${databases} is in use: ${(error as Error).message}`);
+/** Does nothing where nothing is mounted. Throws `StartRefused` while something uses it. */
+export async function unmount(folder: string): Promise<void> {
+  if (!isMounted(folder)) return;
+  await runOk({ file: "umount", args: [folder] }).catch((error: unknown) => {
+    throw new StartRefused(`${folder} is in use: ${(error as Error).message}`);
   });
 }
 

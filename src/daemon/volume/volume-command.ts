@@ -7,7 +7,7 @@ import { StartRefused, mibToBytes, type Config } from "../config.ts";
 import { endEverything } from "../doctor/uninstall.ts";
 import { findProgram } from "../setup/find-program.ts";
 import { unitsOf } from "../systemd/run-unit-command.ts";
-import { attach, mountVolume, putBack, unmountVolume, volumeFiles } from "./database-volume.ts";
+import { attach, mountVolume, putBack, unmount, volumeFiles } from "./database-volume.ts";
 
 type Say = (line: string) => void;
 
@@ -48,6 +48,8 @@ const leastBytes = units.G;
 async function create({ dataDir, diskFloorMib }: Config, bytes: number, say: Say): Promise<void> {
   const { databases, volume, draft, before } = volumeFiles(dataDir);
   const [made, place] = [`${draft}.xfs`, draft];
+  // What a killed attempt left.
+  await unmount(place);
   rmSync(made, { force: true });
   mkdirSync(place, { recursive: true, mode: 0o700 });
   try {
@@ -62,7 +64,7 @@ async function create({ dataDir, diskFloorMib }: Config, bytes: number, say: Say
           `Choose a larger volume: twice BERTH_DISK_FLOOR_MIB (${diskFloorMib}) has to be free in it.`,
         );
     } finally {
-      await runOk({ file: "umount", args: [place] });
+      await unmount(place);
     }
   } catch (error) {
     rmSync(made, { force: true });
@@ -87,7 +89,7 @@ async function remove({ dataDir }: Config, say: Say): Promise<void> {
     throw error;
   });
   renameSync(draft, after);
-  await unmountVolume(dataDir);
+  await unmount(databases);
   // From now on the copy counts.
   rmSync(volume);
   await syncFolder(dirname(volume));
