@@ -23,6 +23,7 @@ import { diskUseOf } from "../../features/disk/disk.ts";
 import { segmentName, type CopySummary, type DatabaseHistory } from "../../ports/postgres-host.ts";
 import { StorageMissing, type Storage } from "../../ports/storage.ts";
 import type { Platform } from "../platform.ts";
+import { atOnceBytes } from "./store-log.ts";
 import { forgetNewest, newestOf, noteNewest } from "./stored-log.ts";
 
 /** Copies a database's instance into its open chain. Leaves nothing behind when it fails. */
@@ -120,10 +121,13 @@ export async function deleteExpiredChains(platform: Platform): Promise<void> {
   }
 }
 
-/** Returns where a chain's stored log ends: behind what its row says, if a platform was restored whose last backup is older. */
+/**
+ * Returns where a chain's stored log ends at most: behind what its row says, if a platform was restored whose last backup is older. Of the
+ * segments that were stored at once when a look failed, some may be missing before others.
+ */
 async function endOfLog(storage: Storage, chain: ArchiveChain): Promise<number> {
   const { stored_position: known, segment_bytes: size } = chain;
-  let end = known - (known % size) + size;
+  let end = known - (known % size) + size * (1 + Math.ceil(atOnceBytes / size));
   while (await isStored(storage, logKey(chain, end))) end += size;
   return end;
 }

@@ -90,7 +90,7 @@ interface Storing {
 }
 
 /** How much log is stored at once, as each segment waits for the storage. */
-const atOnceBytes = 8 * 1024 ** 2;
+export const atOnceBytes = 8 * 1024 ** 2;
 
 async function storeSegments(platform: Platform, storing: Storing): Promise<void> {
   const { chain, spec, history, log } = storing;
