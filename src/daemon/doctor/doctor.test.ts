@@ -139,7 +139,7 @@ test("uninstall waits for an upgrade, and names the reason when it cannot end wh
   t.after(() => stranger.close());
   const { port } = stranger.address() as AddressInfo;
   const { stderr } = await purge({ BERTH_DATA: dataDir, BERTH_HTTP_PORT: String(port) });
-  assert.match(stderr, /nothing was removed:[^]*in use/);
+  assert.match(stderr, /nothing was changed:[^]*in use/);
   assert.ok(existsSync(join(dataDir, "recovery.pub")));
 });
 
