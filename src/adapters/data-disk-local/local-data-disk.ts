@@ -35,7 +35,8 @@ export function createLocalDataDisk({ dataDir, floorBytes }: LocalDataDiskOption
       // Create the reserve only if more than the floor stays free afterwards; otherwise the reserve itself would stop tenants from writing.
       if (available_bytes < floorBytes * 2) return "missing";
       await allocate(reserve, reserveBytes);
-      return "made";
+      // fallocate(1) ends with 0 also if posix_fallocate(3) has failed.
+      return sizeOf(reserve) >= reserveBytes ? "made" : "missing";
     },
     async probeWrite() {
       const probe = join(dataDir, `.write-probe-${process.pid}`);
