@@ -285,11 +285,22 @@ async function rollBackWithData(ctx: CliContext, slug: string, number: number | 
   const { health } = await client.call("projects.get", { params: { slug } });
   const to = number ?? health?.rollback?.to;
   const { deployments } = await client.call("deployments.list", { params: { slug }, query: { limit: 100 } });
-  const next = deployments.findLast((each) => each.number > (to ?? Infinity) && each.activated_at !== null)?.number;
+  // A later one than these may have replaced a deployment that is not among them.
+  const later = deployments.slice(
+    0,
+    Math.max(
+      0,
+      deployments.findIndex((each) => each.number === to),
+    ),
+  );
+  const next = later.findLast((each) => each.activated_at !== null)?.number;
   const from = deployments.find(({ status }) => status === "active")?.number;
   if (to === undefined || next === undefined)
     throw new CliError("refused", "nothing_to_roll_back", {
-      message: `No deployment of ${slug} has served after ${to === undefined ? "another one" : `#${to}`}.`,
+      message:
+        to === undefined
+          ? `There is no earlier deployment of ${slug} to go back to.`
+          : `None of the newest 100 deployments of ${slug} has replaced #${to}.`,
       hint: "`berth deployments` lists their numbers.",
     });
   const what = `This brings ${slug} back to deployment #${to}, and its database to the moment before deployment #${next}; what is live now is kept beside it.`;
