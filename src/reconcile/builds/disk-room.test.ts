@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setTimeout } from "node:timers/promises";
 import { eventually } from "../../../test/support/eventually.ts";
 import { builderDouble } from "../../../test/support/port-doubles.ts";
 import { createDiskRoom } from "./disk-room.ts";
@@ -35,13 +36,20 @@ test("of the builds on a disk that runs short the one that took most ends, and i
   }
 });
 
-test("a build that is not measured counts as more than a small one; where the disk is full, the next one ends soon", async () => {
-  const { disk, room } = roomWith({ small: 1000, unknown: null });
-  const [small, unknown] = [room.enter("small", never), room.enter("unknown", never)];
+test("a build that is not measured counts as more than a small one; where the disk is full, the next one ends soon, but none that takes little", async () => {
+  const { disk, room } = roomWith({ little: 1000, small: 100 * 1024 ** 2, unknown: null });
+  const [little, small, unknown] = [
+    room.enter("little", never),
+    room.enter("small", never),
+    room.enter("unknown", never),
+  ];
   Object.assign(disk, { is_short: true, is_full: true });
   await eventually(() => unknown.signal.aborted, "the build that is not measured has to end");
   assert.equal(small.signal.aborted, false);
   assert.equal(unknown.shortage()?.code, "storage_full");
   await eventually(() => small.signal.aborted, "the next one has to end");
-  for (const build of [small, unknown]) build.leave();
+  // The files of the two are being deleted. To end a build that takes nothing would gain nothing.
+  await setTimeout(1500);
+  assert.equal(little.signal.aborted, false);
+  for (const build of [little, small, unknown]) build.leave();
 });

@@ -11,6 +11,8 @@ const diskPeriodMs = 100;
 const builderPeriodMs = 1000;
 /** How long an ended build's files may take to disappear before the next build is ended, too. */
 const nextAfterMs = { short: 15_000, full: 1000 } as const;
+/** A build that takes less is not why the disk runs short, so it waits for the longer time even if the disk is full. */
+const smallBytes = 64 * 1024 ** 2;
 /** The size assumed for a build that its builder cannot measure: as much as many builds use, but less than fills a disk. */
 const unmeasuredBytes = 512 * 1024 ** 2;
 
@@ -34,12 +36,12 @@ export function createDiskRoom({ dataDisk, builder }: Pick<Platform["ports"], "d
   let looking: (() => void)[] = [];
   let endedMs = -Infinity;
   const endLargest = async (urgency: keyof typeof nextAfterMs) => {
-    const isTooSoon = () => performance.now() - endedMs < nextAfterMs[urgency];
+    const isTooSoon = (of = urgency) => performance.now() - endedMs < nextAfterMs[of];
     if (isTooSoon()) return;
     const candidates = [...running].filter(([, { shortage }]) => shortage === undefined);
     const measured = candidates.map(async ([id, build]) => ({ build, bytes: await builder.takenBytes(id) }));
     const [largest] = (await Promise.all(measured)).toSorted((one, other) => weightOf(other) - weightOf(one));
-    if (largest === undefined || isTooSoon()) return;
+    if (largest === undefined || isTooSoon(weightOf(largest) < smallBytes ? "short" : urgency)) return;
     endedMs = performance.now();
     largest.build.shortage = shortageOf(largest.bytes);
     largest.build.linked.abort(new Error("the disk is short of space"));
@@ -78,8 +80,8 @@ interface Running {
 const weightOf = ({ bytes }: { readonly bytes: number | null }): number => bytes ?? unmeasuredBytes;
 
 function shortageOf(bytes: number | null): Failure {
-  if (bytes === null || bytes === 0) return storageFull;
-  const mib = Math.round(bytes / 1024 ** 2);
+  const mib = Math.round((bytes ?? 0) / 1024 ** 2);
+  if (mib === 0) return storageFull;
   return {
     ...storageFull,
     summary: `The platform's disk ran short of space, and of the running builds this one took the most: ${mib} MiB.`,
