@@ -1,9 +1,10 @@
-import { CompiledQuery, sql, type Selectable, type UpdateObject } from "kysely";
+import { sql, type Selectable, type UpdateObject } from "kysely";
 import { limits } from "../../contract/limits.ts";
 import type { DeploymentStatus } from "../../contract/states.ts";
 import type { PreviewContent } from "../../contract/projects.ts";
 import type { Columns, Db, Tx } from "../../store/database.ts";
 import { provenNow } from "../../store/proven-time.ts";
+import { readTogether } from "../../store/read-together.ts";
 import type { Reach } from "../../store/within.ts";
 import type { Tables } from "../../store/tables.ts";
 import { healthColumns, healthJoins, type HealthFacts } from "../health/health.ts";
@@ -92,7 +93,7 @@ async function findBySlug<Found>(
   text: string,
   [orgId, slug]: [string, string],
 ): Promise<Found | undefined> {
-  const find = async (name: string) => (await db.executeQuery<Found>(CompiledQuery.raw(text, [orgId, name]))).rows[0];
+  const find = async (name: string) => (await readTogether<Found>(db, text, [orgId, name]))[0];
   const found = await find(slug);
   if (found !== undefined) return found;
   const now = await db
@@ -110,10 +111,7 @@ export async function listProjects(
   { org_id, project_ids }: Reach,
   options: { readonly deleted: boolean; readonly previews: boolean },
 ): Promise<readonly ShownProject[]> {
-  const { rows } = await db.executeQuery<ShownProject>(
-    CompiledQuery.raw(shownOfOrganization, [org_id, options.deleted, project_ids, options.previews]),
-  );
-  return rows;
+  return readTogether(db, shownOfOrganization, [org_id, options.deleted, project_ids, options.previews]);
 }
 
 export async function selectProject(db: Db | Tx, orgId: string, slug: string): Promise<ProjectRow | undefined> {
