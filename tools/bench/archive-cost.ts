@@ -2,22 +2,19 @@ import { readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createAgeStorage } from "../../src/adapters/storage-age/age-storage.ts";
-import { send } from "../../src/adapters/storage-s3/requests.ts";
-import { createS3Storage } from "../../src/adapters/storage-s3/s3-storage.ts";
 import { mapWithConcurrency } from "../../src/kit/map-with-concurrency.ts";
 import type { Storage } from "../../src/ports/storage.ts";
 import { archivesTask } from "../../src/reconcile/archives/archives-task.ts";
-import { generateX25519Identity, identityToRecipient } from "age-encryption";
 import { listProcesses } from "../../test/e2e/processes.ts";
 import { startBackupPlatform, type BackupPlatform, type TestProject } from "../../test/support/backups.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import { ledgerTable, startLedger } from "../../test/support/ledger.ts";
-import { missingForSwift, startSwift } from "../../test/support/swift.ts";
+import { missingForSwift } from "../../test/support/swift.ts";
 import { missingPart } from "../../src/adapters/postgres-host-local/test-fixture.ts";
 import { mbOf } from "./memory.ts";
 import { secondsOfProcesses } from "./processor-time.ts";
 import { benchSize, countRow, goalRow, type BenchRow } from "./row.ts";
+import { startS3Store } from "./s3-store.ts";
 
 /** Returns what this machine lacks to measure what archives cost; undefined if nothing. */
 export function archiveCostLacks(): string | undefined {
@@ -29,22 +26,15 @@ export function archiveCostLacks(): string | undefined {
  * what the archives of idle databases cost.
  */
 export async function measureArchiveCost(): Promise<readonly BenchRow[]> {
-  const server = await startSwift();
+  const store = await startS3Store();
   try {
-    await send({ ...server, bucket: "cost" }, { method: "PUT" });
-    const identity = await generateX25519Identity();
-    const recipients = [await identityToRecipient(identity)];
-    const inS3 = createAgeStorage({
-      storage: createS3Storage({ ...server, bucket: "cost", prefix: "" }),
-      ...{ recipients: async () => recipients, identities: () => [identity], isPlain: () => false },
-    });
     return [
-      await measureLoss("S3, a look each 5 s", 5, inS3),
+      await measureLoss("S3, a look each 5 s", 5, store.storage),
       await measureLoss("a disk, a look each second", 1),
       ...(await measureIdle()),
     ];
   } finally {
-    await server.close();
+    await store.close();
   }
 }
 

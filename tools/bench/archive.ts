@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeTestPlace, missingPart } from "../../src/adapters/postgres-host-local/test-fixture.ts";
 import { createDiskStorage } from "../../src/adapters/storage-disk/disk-storage.ts";
@@ -8,12 +8,15 @@ import { packArchive } from "../../src/features/backups/backups.ts";
 import { specOf } from "../../src/features/database/database.ts";
 import { runOk } from "../../src/kit/exec.ts";
 import { until } from "../../src/kit/until.ts";
+import type { Storage } from "../../src/ports/storage.ts";
 import { archivesTask } from "../../src/reconcile/archives/archives-task.ts";
 import { branchesTask } from "../../src/reconcile/branches/branches-task.ts";
 import { startBackupPlatform, type BackupPlatform, type TestProject } from "../../test/support/backups.ts";
 import { eventually, guardMs } from "../../test/support/eventually.ts";
 import { freePort } from "../../test/support/free-port.ts";
+import { missingForSwift } from "../../test/support/swift.ts";
 import { benchSize, inTurns, median, medians, rateRow, timed, timeRow, type BenchRow } from "./row.ts";
+import { startS3Store } from "./s3-store.ts";
 
 const pgbackrest = "/usr/bin/pgbackrest";
 const pgbench = "/usr/bin/pgbench";
@@ -27,6 +30,8 @@ export function archiveBenchLacks(): string | undefined {
   return [pgbackrest, pgbench].every(existsSync) ? undefined : "pgbackrest and pgbench";
 }
 
+export const archiveS3BenchLacks = () => archiveBenchLacks() ?? (missingForSwift || undefined);
+
 const fillText = (rows: number) => `create table events (id bigint primary key, at timestamptz, body text);
   insert into events select i, now(), md5(i::text) || md5((i * 7)::text) from generate_series(1, ${rows}) i`;
 
@@ -35,12 +40,46 @@ const fillText = (rows: number) => `create table events (id bigint primary key, 
  * whose repository is on the same disk and compresses alike. The restores are of the same moment of the same rows: a copy, and a tenth more
  * rows in the log.
  */
-export async function measureArchives(): Promise<readonly BenchRow[]> {
-  const rows = benchSize("rows", 2_000_000);
+export function measureArchives(): Promise<readonly BenchRow[]> {
+  return withBoth({}, async (running, bare, dir) => {
+    const [archived, plain] = [await running.project(), await running.project()];
+    await setArchive(running, plain, false);
+    const writes = await measureWrites(running, { archived, plain });
+    const kept = await fill(running, bare);
+    const copies = await measureCopies(running, { kept, bare, dir });
+    return [writes, copies, ...(await measureRestores(running, { kept, bare }))];
+  });
+}
+
+/** Compares the same restores where both keep everything in one S3 server: Berth encrypted, pgBackRest with a process for each core. */
+export async function measureArchivesInS3(): Promise<readonly BenchRow[]> {
+  const store = await startS3Store();
+  const repository = `${store.repository}\nprocess-max=${availableParallelism()}`;
+  try {
+    return await withBoth({ storage: store.storage, repository }, async (running, bare) => {
+      const kept = await fill(running, bare);
+      await bare.backrest("--type=full", "--start-fast", "backup");
+      return measureRestores(running, { kept, bare }, "from S3: ");
+    });
+  } finally {
+    await store.close();
+  }
+}
+
+interface Stores {
+  readonly storage?: Storage;
+  /** What pgBackRest's configuration says about its repository. */
+  readonly repository?: string;
+}
+
+async function withBoth<T>(
+  { storage, repository }: Stores,
+  measure: (running: BackupPlatform, bare: Bare, dir: string) => Promise<T>,
+): Promise<T> {
   // On the disk, as pgBackRest's files are.
-  const running = await startBackupPlatform({ folder: tmpdir() });
+  const running = await startBackupPlatform({ folder: tmpdir(), ...(storage && { storage: () => storage }) });
   const dir = await mkdtemp(join(tmpdir(), "berth-bench-"));
-  const bare = await startBare(dir);
+  const bare = await startBare(dir, repository ?? `repo1-path=${dir}/repository`);
   try {
     const { platform } = running;
     const settings = {
@@ -50,27 +89,27 @@ export async function measureArchives(): Promise<readonly BenchRow[]> {
     };
     await running.startTask(() => archivesTask({ ...platform, settings }));
     await running.startTask((wake) => branchesTask({ ...platform, settings }, wake));
-    const [archived, plain] = [await running.project(), await running.project()];
-    await setArchive(running, plain, false);
-    const writes = await measureWrites(running, { archived, plain });
-    const kept = await running.project();
-    await setArchive(running, kept, false);
-    // Otherwise autovacuum decides how much log follows the copies.
-    for (const text of [fillText(rows), "vacuum freeze events"]) {
-      await kept.query(text);
-      await bare.sql(text);
-    }
-    await setArchive(running, kept, true);
-    const copies = await measureCopies(running, { kept, bare, dir });
-    const more = `insert into events select i, now(), md5(i::text) from generate_series(${rows + 1}, ${rows * 1.1}) i`;
-    await kept.query(more);
-    await bare.sql(more);
-    return [writes, copies, ...(await measureRestores(running, { kept, bare }))];
+    return await measure(running, bare, dir);
   } finally {
     await bare.stop();
     await running.close();
     await rm(dir, { recursive: true });
   }
+}
+
+const rowsOfTable = () => benchSize("rows", 2_000_000);
+
+/** Makes a table of the same rows on both sides; Berth's is archived from then on. */
+async function fill(running: BackupPlatform, bare: Bare): Promise<TestProject> {
+  const kept = await running.project();
+  await setArchive(running, kept, false);
+  // Otherwise autovacuum decides how much log follows the copies.
+  for (const text of [fillText(rowsOfTable()), "vacuum freeze events"]) {
+    await kept.query(text);
+    await bare.sql(text);
+  }
+  await setArchive(running, kept, true);
+  return kept;
 }
 
 async function call(running: BackupPlatform, method: string, path: string, body?: unknown) {
@@ -130,7 +169,12 @@ async function measureCopies(
 async function measureRestores(
   running: BackupPlatform,
   { kept, bare }: { readonly kept: TestProject; readonly bare: Bare },
+  from = "",
 ): Promise<BenchRow[]> {
+  const rows = rowsOfTable();
+  const more = `insert into events select i, now(), md5(i::text) from generate_series(${rows + 1}, ${rows * 1.1}) i`;
+  await kept.query(more);
+  await bare.sql(more);
   const of = (rest: string) => `/v1/projects/${kept.slug}${rest}`;
   const [{ at } = {}] = await kept.query("select clock_timestamp() as at");
   const moment = (at as Date).toISOString();
@@ -150,8 +194,11 @@ async function measureRestores(
     beside.push(await timed(() => call(running, "POST", of("/restore"), { at: moment })));
   const [against, times] = ["pgbackrest restore, answering", medians(branched)];
   return [
-    timeRow("a branch at a moment, answering", against, { ...times, goal: 0.5 }),
-    timeRow("restored to a moment beside the live one, rows counted", against, { ...times, ours: median(beside) }),
+    timeRow(`${from}a branch at a moment, answering`, against, { ...times, goal: 0.5 }),
+    timeRow(`${from}restored to a moment beside the live one, rows counted`, against, {
+      ...times,
+      ours: median(beside),
+    }),
   ];
 }
 
@@ -162,7 +209,7 @@ async function branchAt(running: BackupPlatform, path: string, body: { readonly 
 }
 
 /** Starts a PostgreSQL server whose log pgBackRest archives, as its documentation sets it up. */
-async function startBare(dir: string) {
+async function startBare(dir: string, repository: string) {
   const { options, remove } = makeTestPlace();
   remove();
   const port = await freePort();
@@ -175,7 +222,7 @@ async function startBare(dir: string) {
   for (const name of ["repository", "lock", "log", "socket"]) await mkdir(join(dir, name));
   await writeFile(
     config,
-    `[global]\nrepo1-path=${dir}/repository\nlock-path=${dir}/lock\nlog-path=${dir}/log\ncompress-type=zst\ncompress-level=1
+    `[global]\n${repository}\nlock-path=${dir}/lock\nlog-path=${dir}/log\ncompress-type=zst\ncompress-level=1
 [bench]\npg1-path=${data}\npg1-port=${port}\npg1-socket-path=${dir}/socket\npg1-database=template1\npg1-user=postgres\n`,
   );
   await runOk({ file: "/bin/chown", args: ["-R", "postgres:postgres", dir] });

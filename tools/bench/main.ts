@@ -1,5 +1,5 @@
 import { apiBenchLacks, measureApi } from "./api.ts";
-import { archiveBenchLacks, measureArchives } from "./archive.ts";
+import { archiveBenchLacks, archiveS3BenchLacks, measureArchives, measureArchivesInS3 } from "./archive.ts";
 import { archiveCostLacks, measureArchiveCost } from "./archive-cost.ts";
 import { backupBenchLacks, measureBackups } from "./backup.ts";
 import { measureCombinedAttack } from "./combined-attack.ts";
@@ -33,6 +33,7 @@ const benches: readonly Bench[] = [
   { name: "combined-attack", measure: measureCombinedAttack },
   { name: "api", lacks: apiBenchLacks, measure: measureApi },
   { name: "archive", lacks: archiveBenchLacks, measure: measureArchives },
+  { name: "archive-s3", lacks: archiveS3BenchLacks, measure: measureArchivesInS3 },
   { name: "archive-cost", lacks: archiveCostLacks, measure: measureArchiveCost },
   { name: "backup", lacks: backupBenchLacks, measure: measureBackups },
   { name: "dashboard", lacks: dashboardBenchLacks, measure: measureDashboard },
