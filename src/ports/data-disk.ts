@@ -12,6 +12,8 @@ export interface DiskSpace {
   readonly total_bytes: number;
   /** Free space for processes that don't run as root. */
   readonly available_bytes: number;
+  /** Free space comes near the floor: copies of tenants' data stop, so that the data itself can grow on. */
+  readonly is_low: boolean;
   /** Free space is below the floor: tenants' data must not grow. */
   readonly is_short: boolean;
   /** Almost no space is left: start nothing that writes. */

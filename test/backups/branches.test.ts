@@ -56,7 +56,13 @@ describe("branches of a database", { skip: missingPart || withoutPsql }, () => {
         ...running.platform.ports,
         dataDisk: {
           ...running.platform.ports.dataDisk,
-          observe: async () => ({ total_bytes: 1e12, available_bytes: 1e12, is_short: isFull, is_full: isFull }),
+          observe: async () => ({
+            total_bytes: 1e12,
+            available_bytes: 1e12,
+            is_low: isFull,
+            is_short: isFull,
+            is_full: isFull,
+          }),
         },
         repositories: repositoriesDouble({
           read: async (_, _commit, { path }) => {

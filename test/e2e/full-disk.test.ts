@@ -3,11 +3,14 @@ import { mkdtempSync, readdirSync, rmSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
+import type { Result } from "../../src/contract/routes.ts";
 import { run, runOk } from "../../src/kit/exec.ts";
 import { until } from "../../src/kit/until.ts";
 import { createApp, launch, layGround, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
-import { guardMs } from "../support/eventually.ts";
+import { eventually, guardMs } from "../support/eventually.ts";
+import { ledgerTable, startLedger } from "../support/ledger.ts";
 
 // Drawn with other operation files: it starts whole platforms, which takes too long for every run.
 
@@ -146,6 +149,113 @@ describe(
       const deployed = await until(async () => ((await greedy.push()).exitCode === 0 ? true : undefined), patience);
       assert.ok(deployed, platform.output().slice(-3000));
       await othersAreFine();
+    });
+  },
+);
+
+describe(
+  "branches on a disk that fills up",
+  { skip: process.getuid?.() !== 0 && "only root can mount a small disk" },
+  () => {
+    const dataDir = mkdtempSync(join(tmpdir(), "berth-full-"));
+    const ballast = join(dataDir, "ballast");
+    let platform: TestPlatform;
+
+    before(async () => {
+      await runOk({ file: "mount", args: ["-t", "tmpfs", "-o", "size=3g,mode=700", "tmpfs", dataDir] });
+      platform = await startPlatform({ BERTH_DISK_FLOOR_MIB: "240", BERTH_MONITOR_SECONDS: "1" }, { dataDir });
+      const app = await createApp(platform, "shop", hungryApp());
+      assert.equal((await platform.call("POST", "/v1/projects/shop/database")).status, 201);
+      const previews = { previews: ["*"], preview_data: "branch" };
+      assert.equal((await platform.call("PUT", "/v1/projects/shop/settings", previews)).status, 200);
+      const main = await app.push();
+      assert.equal(main.exitCode, 0, main.stderr);
+      const client = await connect("shop");
+      await client.query(`${ledgerTable}; create table filler (body text)`);
+      // Beyond what a project may have on a disk that is short of space.
+      await client.query(fill(90_000));
+      await client.end();
+      const preview = await app.push("cub");
+      assert.equal(preview.exitCode, 0, preview.stderr);
+    });
+    after(async () => {
+      rmSync(ballast, { force: true });
+      await platform?.end("SIGINT");
+      await run({ file: "umount", args: ["--lazy", dataDir] });
+      rmSync(dataDir, { recursive: true, force: true });
+    });
+
+    const fill = (rows: number) =>
+      `insert into filler select repeat(md5(i::text), 30) from generate_series(1, ${rows}) i`;
+    const connect = async (slug: string) => {
+      const client = new pg.Client({ connectionString: (await platform.visit(slug, "/database")).body });
+      client.on("error", () => {});
+      await client.connect();
+      return client;
+    };
+    const branch = async () => {
+      const path = "/v1/projects/shop/database/branches/cub--shop";
+      return (await platform.call<Result<"branches.get">>("GET", path)).body;
+    };
+    const diskAlerts = async () => {
+      const { alerts } = (await platform.call<Result<"alerts.list">>("GET", "/v1/alerts")).body;
+      return alerts.filter(({ check, severity }) => check === "disk" && severity === "critical");
+    };
+    const leave = (bytes: number) => {
+      const { bavail, bsize } = statfsSync(dataDir);
+      return runOk({ file: "fallocate", args: ["--length", String(bavail * bsize - bytes), ballast] });
+    };
+    const answers = () =>
+      eventually(async () => {
+        const client = await connect("cub--shop").catch(() => undefined);
+        const { rows } = (await client?.query("select count(*)::int from filler").catch(() => undefined)) ?? {};
+        await client?.end().catch(() => {});
+        return rows !== undefined && (await branch()).failure === null;
+      }, "the branch answers");
+
+    /** The branch is stopped by what happens to the disk, and says so; no write of its source fails meanwhile. */
+    async function stopsWhile(fillDisk: () => Promise<unknown>): Promise<void> {
+      await answers();
+      const source = await connect("shop");
+      await source.query("truncate ledger");
+      await source.end();
+      const ledger = startLedger(() => connect("shop"), { writers: 2, pauseMs: 20 });
+      await eventually(() => ledger.commits.size, "its source writes");
+      await fillDisk();
+      const failure = await eventually(async () => (await branch()).failure, "the branch says why it stopped");
+      assert.deepEqual(failure.code, "storage_full");
+      assert.match(failure.summary, /short of space. The branch is stopped, and starts again once there is room/);
+      await eventually(async () => (await diskAlerts()).length > 0, "the operator is alerted");
+      await assert.rejects(connect("cub--shop"));
+      const more = await platform.call("POST", "/v1/projects/shop/database/branches", { name: "more" });
+      assert.deepEqual([more.status, more.body["code"]], [507, "storage_full"]);
+      const { size } = ledger.commits;
+      await eventually(() => ledger.commits.size > size + 100, "its source writes on");
+      const acknowledged = await ledger.stop();
+      assert.equal(acknowledged, ledger.commits.size, "no write of its source failed");
+      const { database } = (await platform.call<Result<"disk.get">>("GET", "/v1/projects/shop/disk")).body;
+      assert.equal(database?.access, "open");
+    }
+
+    it("stop while something else fills it, and answer again once there is room", async () => {
+      await stopsWhile(() => leave(270 * mib));
+      rmSync(ballast);
+      await answers();
+    });
+
+    it("stop by their own writes, and answer again on a larger disk", async () => {
+      await leave(500 * mib);
+      const client = await connect("cub--shop");
+      await stopsWhile(() =>
+        assert.rejects(async () => {
+          for (;;) {
+            await client.query(fill(4000));
+            await sleep(100);
+          }
+        }),
+      );
+      await runOk({ file: "mount", args: ["-o", "remount,size=5g", dataDir] });
+      await answers();
     });
   },
 );

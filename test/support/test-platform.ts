@@ -154,7 +154,7 @@ const noReleases: HandlerPlatform["releases"] = {
 
 /** A disk with enough free space. */
 export const emptyDisk: DataDisk = {
-  observe: async () => ({ total_bytes: 1e12, available_bytes: 1e12, is_short: false, is_full: false }),
+  observe: async () => ({ total_bytes: 1e12, available_bytes: 1e12, is_low: false, is_short: false, is_full: false }),
   keepReserve: async () => "kept",
   probeWrite: async () => {},
 };

@@ -130,6 +130,7 @@ export const shownFolders: Readonly<Record<string, readonly string[]>> = {
   "test/e2e/docker.test.ts": ["/builder-docker/", "/runtime-docker/", "src/containers/", "/registries/"],
   "test/e2e/domains.test.ts": ["/domains/", "/dns-", "/outgoing-http/"],
   "test/e2e/full-disk.test.ts": [
+    "/branches/",
     "/disk/",
     "/data-disk-local/",
     "src/kit/disk-fault",

@@ -30,6 +30,13 @@ describe("the disk of a data folder", { skip: process.getuid?.() !== 0 && "only 
     assert.deepEqual([is_short, is_full], [false, false]);
   });
 
+  it("is low before it is short", async () => {
+    fill("branch", 39 * mib);
+    const { is_low, is_short } = await disk.observe();
+    assert.deepEqual([is_low, is_short], [true, false]);
+    rmSync(join(dir, "branch"));
+  });
+
   it("is short below the floor, and frees the reserve before the disk is full", async () => {
     fill("tenant", 44 * mib);
     assert.deepEqual(await shortness(), [true, false]);

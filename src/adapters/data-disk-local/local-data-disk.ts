@@ -20,7 +20,7 @@ export function createLocalDataDisk({ dataDir, floorBytes }: LocalDataDiskOption
   const observe = async () => {
     const [own, databases] = [await observeSpace(dataDir, floorBytes), join(dataDir, "databases")];
     const theirs = existsSync(databases) ? await observeSpace(databases, floorBytes) : own;
-    return theirs.available_bytes < own.available_bytes || theirs.is_short ? theirs : own;
+    return theirs.available_bytes < own.available_bytes || theirs.is_low ? theirs : own;
   };
   return {
     observe,
@@ -57,6 +57,7 @@ async function observeSpace(dataDir: string, floorBytes: number): Promise<DiskSp
   return {
     total_bytes: blocks * bsize,
     available_bytes,
+    is_low: available_bytes < floorBytes * 1.25 || inodesLeft < 0.03,
     is_short: available_bytes < floorBytes || inodesLeft < 0.02,
     is_full: available_bytes < floorBytes / 8 || inodesLeft < 0.002,
   };

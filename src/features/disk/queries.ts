@@ -159,10 +159,12 @@ export async function undecidedProjects(db: Db, limits: DiskLimits, all: boolean
   return rows;
 }
 
-/** Returns the average use, over the projects that use anything. */
+/** Returns the average use, over the projects that use anything; a branch of a database counts as one more. */
 export async function averageUse(db: Db): Promise<{ readonly storage: number; readonly database: number }> {
   const { rows } = await sql<{ storage: number; database: number }>`
-    select coalesce(avg(nullif(storage_bytes, 0)), 0)::double precision as storage, coalesce(avg(nullif(database_bytes, 0)), 0)::double precision as database
+    select coalesce(avg(nullif(storage_bytes, 0)), 0)::double precision as storage, (
+      select coalesce(avg(nullif(bytes, 0)), 0)::double precision from (select database_bytes as bytes from disk_use
+        union all select size_bytes from database_branch where status = 'ready') each) as database
     from disk_use`.execute(db);
   return rows[0] ?? { storage: 0, database: 0 };
 }

@@ -83,8 +83,8 @@ async function announce({ platform, branch, lease }: Making, method: CopyMethod,
     throw new CopyTooLarge(
       `The database has ${bytesText(copy_bytes)}, which would take about ${seconds} s to copy; at most ${bytesText(copyBytes)} are copied.`,
     );
-  const { is_short, available_bytes } = await platform.ports.dataDisk.observe();
-  if (is_short || (method === "copy" && available_bytes < copy_bytes)) throw new StorageFull();
+  const { is_low, available_bytes } = await platform.ports.dataDisk.observe();
+  if (is_low || (method === "copy" && available_bytes < copy_bytes)) throw new StorageFull();
   const expected_seconds = method === "copy" ? seconds : 1;
   await updateBranch(platform.db, lease, { method, copy_bytes, expected_seconds });
   await platform.wakeups.send(platform.db, "outcomes", branch.id);

@@ -6,6 +6,7 @@ import { nothingInProgress } from "../../../test/support/nothing-in-progress.ts"
 import { postgresHostDouble } from "../../../test/support/port-doubles.ts";
 import { sharedApi, testOrganization } from "../../../test/support/test-platform.ts";
 import { takeBranch } from "../../features/branches/branches.ts";
+import { averageUse } from "../../features/disk/disk.ts";
 import { missingDatabase } from "../../kit/part-missing.ts";
 import type { DatabaseHistory, DatabaseSpec, PostgresHost } from "../../ports/postgres-host.ts";
 import { createResting } from "../databases/databases-task.ts";
@@ -53,6 +54,7 @@ test("can only be read while it is larger than it may be", async () => {
   await branchWith(1000);
   assert.deepEqual(await tended(() => true), ["read_only"]);
   assert.deepEqual([(await shown())["read_only"], (await shown())["size_bytes"]], [true, 2000]);
+  assert.equal((await averageUse(db)).database, 2000, "it counts as a user of the disk");
   await db.updateTable("database_branch").set({ size_limit_bytes: 5000 }).execute();
   assert.deepEqual(await tended(() => true), ["open"]);
   assert.equal((await shown())["read_only"], false);

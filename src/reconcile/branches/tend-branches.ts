@@ -18,14 +18,14 @@ export async function tendBranches(platform: Platform, resting: Resting): Promis
   const { db, log, ports } = platform;
   const branches = await runningBranches(db);
   if (branches.length === 0) return;
-  const { is_short } = await ports.dataDisk.observe();
+  const { is_low } = await ports.dataDisk.observe();
   const waiting = (await wantedDatabases(db)).some(
     ({ id, status }) => status === "ready" && !ports.postgresHost.hasProcess(id),
   );
   await resting.begin(ports.dataDisk);
   await mapWithConcurrency(branches, maxConcurrency, async (branch) => {
     try {
-      if (is_short) return await stopForRoom(platform, branch);
+      if (is_low) return await stopForRoom(platform, branch);
       const runs = ports.postgresHost.hasProcess(branch.id);
       if (runs ? !resting.isResting(branch.id) : !waiting) await tend(platform, branch, resting);
     } catch (error) {

@@ -10,7 +10,7 @@ const gib = 1024 ** 3;
 
 /** The room on a disk that is short of space until the builds that fill it have ended. */
 function roomWith(taken: Readonly<Record<string, number | null>>) {
-  const disk = { is_short: false, is_full: false };
+  const disk = { is_low: false, is_short: false, is_full: false };
   const dataDisk = {
     observe: async () => ({ total_bytes: 100 * gib, available_bytes: gib, ...disk }),
     keepReserve: async () => "kept" as const,

@@ -352,7 +352,13 @@ const resting = createResting(() => nowMs);
 const small = { bytes: 10 * mib, limitBytes: 100 * mib };
 const disk = (available: number) => ({
   ...emptyDisk,
-  observe: async () => ({ total_bytes: 9000 * mib, available_bytes: available, is_short: false, is_full: false }),
+  observe: async () => ({
+    total_bytes: 9000 * mib,
+    available_bytes: available,
+    is_low: false,
+    is_short: false,
+    is_full: false,
+  }),
 });
 
 test("a database in order rests for half a minute, unless it is near its limit", () => {

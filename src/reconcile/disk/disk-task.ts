@@ -14,7 +14,7 @@ const muchWrittenBytes = 128 * 1024 ** 2;
 
 /** Enforces disk limits: makes storage and databases over theirs read-only, and writable again; maintains the disk reserve. */
 export function diskTask(platform: Platform): Task {
-  const { log, ports, db } = platform;
+  const { log, ports, db, wakeups } = platform;
   const access = createAccessControl(platform);
   let measuring: Promise<void> | undefined;
   let mostAvailable = 0;
@@ -33,6 +33,7 @@ export function diskTask(platform: Platform): Task {
         await measureAllSoon(db);
       }
       mostAvailable = Math.max(mostAvailable, space.available_bytes);
+      if (space.is_low) await wakeups.send(db, "branches", "");
       measuring ??= measureDue(platform, signal)
         .catch((error: unknown) => log.error({ err: error }, "could not measure how much disk the projects use"))
         .finally(() => (measuring = undefined));
