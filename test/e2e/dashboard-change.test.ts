@@ -464,36 +464,56 @@ test("a followed repository that cannot be fetched says why, and where to give a
   await heading("Settings").waitFor();
 });
 
-test("a folder dropped on an empty organization becomes a live project", { skip }, async () => {
+test("a folder dropped where there is no project shows its plan, and what it lacks", { skip }, async () => {
   const { owner_token: token } = await client.call("orgs.create", { body: { slug: "quay", name: "Quay" } });
   const visitor = await visitorWith(token ?? "");
-  const zone = visitor.getByText("Drop a folder here to deploy it");
-  await zone.waitFor();
   const parent = await mkdtemp(join(tmpdir(), "berth-drop-"));
   const folder = join(parent, "Our Papers");
-  await mkdir(join(folder, "public"), { recursive: true });
-  await writeFile(join(folder, "public/index.html"), "<p>Dropped</p>");
-  await writeFile(join(folder, "public/notes.log"), "left out");
-  await writeFile(join(folder, ".gitignore"), "*.log\n");
-  const { x = 0, y = 0, width = 0, height = 0 } = (await zone.boundingBox()) ?? {};
+  await mkdir(folder);
+  const files = {
+    "package.json": JSON.stringify({ name: "papers", scripts: { start: "node server.js" } }),
+    "server.js": `require("node:http").createServer((_, response) => response.end([process.env.API_KEY, new URL(process.env.DATABASE_URL).protocol].join(" "))).listen(process.env.PORT);`,
+    "berth.json": JSON.stringify({ health_path: "no slash" }),
+    ".env.example": "DATABASE_URL=\nAPI_KEY=\nPORT=\n",
+  };
+  for (const [path, text] of Object.entries(files)) await writeFile(join(folder, path), text);
+  const zone = visitor.getByText("Drop a folder here to deploy it");
+  await zone.waitFor();
   const devtools = await visitor.context().newCDPSession(visitor);
-  const place = { x: x + width / 2, y: y + height / 2 };
-  const drop = async (path: string, { x: left, y: top }: { x: number; y: number }) => {
+  const drop = async (path: string, place?: { x: number; y: number; width: number; height: number }) => {
+    const { x, y, width, height } = place ?? (await zone.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
     // 1 allows copying only, as file managers do.
     const data = { items: [], files: [path], dragOperationsMask: 1 };
     for (const type of ["dragEnter", "dragOver", "drop"] as const)
-      await devtools.send("Input.dispatchDragEvent", { type, x: left, y: top, data });
+      await devtools.send("Input.dispatchDragEvent", { type, x: x + width / 2, y: y + height / 2, data });
   };
   // Drop beside the zone, where a browser opens the item by default, then drop a file instead of a folder.
-  await drop(folder, { x: 5, y: 5 });
-  await drop(join(folder, ".gitignore"), place);
+  await drop(folder, { x: 5, y: 5, width: 0, height: 0 });
+  await drop(join(folder, "server.js"));
   await visitor.getByRole("alert").getByText("This is not a folder with files.").waitFor();
-  await drop(folder, place);
+  await drop(folder);
+  await visitor.getByRole("heading", { name: "Plan for Our Papers" }).waitFor();
+  await visitor
+    .getByRole("region", { name: "Failure" })
+    .getByText(/berth\.json/)
+    .first()
+    .waitFor();
+  const deploy = visitor.getByRole("button", { name: "Deploy", exact: true });
+  assert.equal(await deploy.count(), 0);
+  await writeFile(join(folder, "berth.json"), JSON.stringify({ health_path: "/" }));
+  await visitor.getByRole("button", { name: "Choose another folder" }).click();
+  await drop(folder);
+  await visitor.getByText("web: node server.js").or(visitor.getByText("web: npm start")).waitFor();
+  await visitor.getByText("names DATABASE_URL, API_KEY, and nothing sets them").waitFor();
+  await looksRight(visitor);
+  assert.ok(await visitor.getByLabel("With a PostgreSQL database").isChecked());
+  await visitor.getByLabel("API_KEY").fill("k-17");
+  await deploy.click();
   await visitor.getByRole("heading", { level: 1, name: "Deployment #1" }).waitFor();
   await visitor.getByRole("main").getByText("Live", { exact: true }).first().waitFor();
-  await visitor.goto(at("/projects/our-papers/files?path=public/"));
-  await visitor.getByRole("link", { name: /index.html/ }).waitFor();
-  assert.equal(await visitor.getByText("notes.log").count(), 0);
+  const address = (await visitor.getByRole("link", { name: "Visit" }).getAttribute("href")) ?? "";
+  const { body } = await platform.visit(new URL(address).hostname.replace(/\.localhost$/, ""));
+  assert.match(body, /^k-17 postgres/);
   await visitor.context().close();
   await rm(parent, { recursive: true });
 });

@@ -452,7 +452,7 @@ test("the keyboard alone can sign in, open a project and roll back, with the foc
   await visitor.context().close();
 });
 
-test("a folder is deployed without git, except for files that .gitignore matches", { skip }, async () => {
+test("a folder is planned and deployed without git, except for files that .gitignore matches", { skip }, async () => {
   const folder = await mkdtemp(join(tmpdir(), "berth-folder-"));
   await mkdir(join(folder, "public"));
   for (const [path, text] of [
@@ -465,6 +465,13 @@ test("a folder is deployed without git, except for files that .gitignore matches
   await page.goto(at("/projects/folder"));
   await looksRight(page);
   await page.getByLabel("Folder to deploy").setInputFiles(folder);
+  await page.getByRole("heading", { name: /^Plan for berth-folder-/ }).waitFor();
+  await page.getByText("2 files").waitFor();
+  await page.getByRole("definition").getByText("Static files", { exact: true }).waitFor();
+  await looksRight(page);
+  const { deployments } = (await platform.call("GET", "/v1/projects/folder/deployments")).body as { deployments: [] };
+  assert.deepEqual(deployments, []);
+  await press("Deploy");
   await heading("Deployment #1").waitFor();
   await page.getByRole("main").getByText("Live", { exact: true }).first().waitFor();
   await page.goto(at("/projects/folder/files"));

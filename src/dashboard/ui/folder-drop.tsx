@@ -1,29 +1,40 @@
 import { FolderUp, LoaderCircle } from "lucide-react";
 import { useEffect, useRef, useState, type ChangeEvent, type DragEvent } from "react";
 import { chosenFolder, droppedFolder, type LocalFolder } from "../data/folder.ts";
-import { useDeployFolder } from "../data/use-deploy-folder.ts";
+import { packFolder, type PackedFolder } from "../data/packed-folder.ts";
 import { Button } from "./button.tsx";
 import { Problem } from "./problem.tsx";
 
 interface FolderDropProps {
-  /** Returns the slug of the project that gets the folder. */
-  readonly projectFor: (folder: LocalFolder) => Promise<string>;
+  /** Shows the plan of the folder. What it throws is shown here. */
+  readonly onPacked: (folder: PackedFolder) => unknown;
   readonly why?: string | undefined;
 }
 
-export function FolderDrop({ projectFor, why }: FolderDropProps) {
-  const { step, error, deploy } = useDeployFolder(projectFor);
+export function FolderDrop({ onPacked, why }: FolderDropProps) {
+  const [step, setStep] = useState<string>();
+  const [error, setError] = useState<Error | null>(null);
   const [over, setOver] = useState(false);
   const input = useRef<HTMLInputElement>(null);
   const isOff = step !== undefined || why !== undefined;
   useEffect(refuseStrayDrops, []);
+  const pack = async (folder: LocalFolder | undefined) => {
+    setError(null);
+    setStep(`Reading ${folder?.name ?? "the folder"}`);
+    try {
+      await onPacked(await packFolder(folder));
+    } catch (fault) {
+      setError(fault as Error);
+    }
+    setStep(undefined);
+  };
   const onDrop = (event: DragEvent) => {
     event.preventDefault();
     setOver(false);
-    if (!isOff) deploy(droppedFolder(event.dataTransfer.items));
+    if (!isOff) void pack(droppedFolder(event.dataTransfer.items));
   };
   const onChosen = ({ target }: ChangeEvent<HTMLInputElement>) => {
-    if (target.files !== null) deploy(chosenFolder(target.files));
+    if (target.files !== null) void pack(chosenFolder(target.files));
     // The browser reports no change when the user chooses the same folder again, for example after fixing a mistake in it.
     target.value = "";
   };
@@ -51,7 +62,7 @@ export function FolderDrop({ projectFor, why }: FolderDropProps) {
               </>
             )}
           </p>
-          <p className="text-faint">Without git; .gitignore and .berthignore leave files out.</p>
+          <p className="text-faint">You see the plan first. Files that .gitignore or .berthignore name stay here.</p>
         </div>
         <input
           ref={input}

@@ -18,7 +18,7 @@ const ofDatabase = /^(?:DATABASE_URL|PG[A-Z]+)$/;
 export function MissingVariables({ slug }: { readonly slug: string }) {
   const names = useMissing(slug).data?.missing_variables ?? [];
   const database = useAction("database.create");
-  const asked = names.filter((name) => !ofDatabase.test(name)).slice(0, mostAsked);
+  const { wantsDatabase, asked } = splitMissing(names);
   if (names.length === 0) return null;
   return (
     <Section
@@ -30,7 +30,7 @@ export function MissingVariables({ slug }: { readonly slug: string }) {
       }
       actions={
         <>
-          {names.some((name) => ofDatabase.test(name)) && (
+          {wantsDatabase && (
             <Button
               row="database.create"
               busy={database.isPending}
@@ -82,24 +82,49 @@ interface SetThemProps {
 }
 
 function SetThem({ slug, names, onClose }: SetThemProps) {
-  const given = (form: FormData) =>
-    Object.fromEntries(
-      names.flatMap((name) => (textOf(form, name) === "" ? [] : [[name, textOf(form, name)] as const])),
-    );
   return (
     <ActionDialog
       row="env.import"
       title="Set the missing variables"
       submit="Save"
-      input={(form) => ({ params: { slug }, body: { variables: given(form) } })}
+      input={(form) => ({ params: { slug }, body: { variables: variablesIn(form, names) } })}
       onClose={onClose}
     >
+      <MissingFields names={names} />
+    </ActionDialog>
+  );
+}
+
+export function MissingFields({ names }: { readonly names: readonly string[] }) {
+  const why = useWhyNot("env.import");
+  return (
+    <>
       <p className="text-sm text-muted">
         Values are sealed when they are stored, and shown nowhere afterwards. A field that stays empty sets nothing.
       </p>
       {names.map((name) => (
-        <TextField key={name} name={name} label={name} mono autoComplete="off" />
+        <TextField
+          key={name}
+          name={name}
+          label={name}
+          mono
+          autoComplete="off"
+          disabled={why !== undefined}
+          title={why}
+        />
       ))}
-    </ActionDialog>
+    </>
   );
+}
+
+/** Returns the values that were given in `MissingFields`. */
+export function variablesIn(form: FormData, names: readonly string[]): Record<string, string> {
+  const given = names.map((name) => [name, textOf(form, name)] as const);
+  return Object.fromEntries(given.filter(([, value]) => value !== ""));
+}
+
+/** Parts the names that a form asks for from those that a database sets. */
+export function splitMissing(names: readonly string[]) {
+  const asked = names.filter((name) => !ofDatabase.test(name));
+  return { wantsDatabase: asked.length < names.length, asked: asked.slice(0, mostAsked) };
 }

@@ -1,9 +1,10 @@
+import { useNavigate } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
 import { firstPush } from "../../../contract/first-push.ts";
 import { call, useClient } from "../../data/api.ts";
-import type { LocalFolder } from "../../data/folder.ts";
 import { slugOf } from "../../data/format.ts";
 import { useRecognised, useWhyNot } from "../../data/me.ts";
+import { chosenFolders, type PackedFolder } from "../../data/packed-folder.ts";
 import { Button } from "../../ui/button.tsx";
 import { Command } from "../../ui/copy.tsx";
 import { FolderDrop } from "../../ui/folder-drop.tsx";
@@ -12,10 +13,12 @@ import { FolderDrop } from "../../ui/folder-drop.tsx";
 export function FirstProject({ onCreate }: { readonly onCreate: () => void }) {
   const client = useClient();
   const why = useWhyNot("projects.create");
-  const projectFor = async (folder: LocalFolder) => {
+  const navigate = useNavigate();
+  const planIn = async (folder: PackedFolder) => {
     const slug = slugOf(folder.name) || "app";
     await call(client, "projects.create", { body: { slug, name: folder.name.slice(0, 100) } });
-    return slug;
+    chosenFolders.set(slug, folder);
+    return navigate({ to: "/projects/$slug", params: { slug } });
   };
   return (
     <section className="flex max-w-[44rem] flex-col gap-6 rounded-md border border-line p-6">
@@ -25,7 +28,7 @@ export function FirstProject({ onCreate }: { readonly onCreate: () => void }) {
           A project is an application with its repository, address, database and history. {useRecognised()}
         </p>
       </div>
-      <FolderDrop why={why} projectFor={projectFor} />
+      <FolderDrop why={why} onPacked={planIn} />
       <div className="flex flex-col gap-2">
         <h3 className="text-sm font-medium">Or from a terminal, in a git repository with a commit</h3>
         <Command>{`berth login ${location.origin}`}</Command>

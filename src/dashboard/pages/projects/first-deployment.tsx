@@ -1,8 +1,11 @@
+import { useState } from "react";
 import { firstPush } from "../../../contract/first-push.ts";
 import { useRecognised, useWhyNot } from "../../data/me.ts";
+import { chosenFolders, type PackedFolder } from "../../data/packed-folder.ts";
 import type { Project } from "../../data/project.ts";
 import { Command } from "../../ui/copy.tsx";
 import { FolderDrop } from "../../ui/folder-drop.tsx";
+import { FolderPlan } from "./folder-plan.tsx";
 
 interface FirstDeploymentProps {
   readonly project: Project;
@@ -10,10 +13,18 @@ interface FirstDeploymentProps {
   readonly isAgain?: boolean;
 }
 
-/** Shows the commands for a push. The page shows the deployment by itself once the push arrives. */
+/** Shows the commands for a push, or the plan of a folder. The page shows the deployment by itself once the push arrives. */
 export function FirstDeployment({ project, isAgain = false }: FirstDeploymentProps) {
   const why = useWhyNot("builds.upload");
   const recognised = useRecognised();
+  const { slug } = project;
+  const [folder, setFolder] = useState(chosenFolders.get(slug));
+  const choose = (chosen: PackedFolder | undefined) => {
+    if (chosen === undefined) chosenFolders.delete(slug);
+    else chosenFolders.set(slug, chosen);
+    setFolder(chosen);
+  };
+  if (folder !== undefined) return <FolderPlan slug={slug} folder={folder} onLeave={() => choose(undefined)} />;
   return (
     <section className="flex max-w-[44rem] flex-col gap-4 rounded-md border border-line p-5">
       <div>
@@ -30,11 +41,11 @@ export function FirstDeployment({ project, isAgain = false }: FirstDeploymentPro
       </ol>
       <p className="text-sm text-muted">
         git asks for a password: an API token, with any user name. After <code>berth login {location.origin}</code> and{" "}
-        <code>berth link {project.slug}</code> it does not ask. With an SSH key the remote is{" "}
+        <code>berth link {slug}</code> it does not ask. With an SSH key the remote is{" "}
         <code className="wrap-anywhere">{project.git.ssh}</code>. This page shows the deployment as soon as the push
         arrives.
       </p>
-      <FolderDrop why={why} projectFor={() => Promise.resolve(project.slug)} />
+      <FolderDrop why={why} onPacked={choose} />
     </section>
   );
 }

@@ -52,8 +52,9 @@ function Active({ project }: { readonly project: Project }) {
   const seen = seenIn(overview.data, project.id);
   const needsLook = seen !== undefined && troublesOf(seen).length > 0;
   useShowFirst(project, builds.data?.builds[0]?.id, builds.isPending);
-  const diagnosis = useCall("diagnosis.get", { params: { slug } }, { enabled: needsLook });
-  const archive = useCall("backups.archive", { params: { slug } }, { enabled: seen?.database === "ready" });
+  const diagnosis = useCall("diagnosis.get", { params: { slug } }, { enabled: active !== null && needsLook });
+  const hasData = active !== null && seen?.database === "ready";
+  const archive = useCall("backups.archive", { params: { slug } }, { enabled: hasData });
   if ([builds, deployments, overview].some(({ isPending }) => isPending) || diagnosis.isLoading || archive.isLoading)
     return <div aria-busy="true" />;
   return (
