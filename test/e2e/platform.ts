@@ -147,11 +147,13 @@ function abandon(dataDir: string, error: unknown): never {
 /** Starts `berthd start` in its own process, without waiting until it is ready. */
 export function launch(env: Record<string, string>, { uid, hasTun = false, enter = [] }: Place = {}) {
   const { here, node } = checkoutFor(uid);
+  // As bin/berthd starts it.
+  const heaps = { MALLOC_ARENA_MAX: "2", MALLOC_MMAP_THRESHOLD_: "69632" };
   const own = ["--max-semi-space-size=4", join(here, "src/daemon/main.ts"), "start"];
   const [first, ...others] = enter;
   const daemon = first === undefined ? { file: node, args: own } : { file: first, args: [...others, node, ...own] };
-  if (hasTun && uid !== undefined) return start(asUserWithTun(uid, daemon), { env, cwd: here });
-  return start(daemon, { env, cwd: here, ...(uid === undefined ? {} : { uid, gid: uid }) });
+  if (hasTun && uid !== undefined) return start(asUserWithTun(uid, daemon), { env: { ...heaps, ...env }, cwd: here });
+  return start(daemon, { env: { ...heaps, ...env }, cwd: here, ...(uid === undefined ? {} : { uid, gid: uid }) });
 }
 
 async function boot(env: Record<string, string>, api: string, place: Place) {

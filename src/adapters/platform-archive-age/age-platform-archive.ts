@@ -3,7 +3,6 @@ import { copyFile, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { Decrypter, Encrypter } from "age-encryption";
 import type { PoolConfig } from "pg";
 import { runOk } from "../../kit/exec.ts";
 import { readFolder } from "../../kit/folder-tar.ts";
@@ -100,6 +99,7 @@ async function packRepository(
 }
 
 async function encrypted(archive: Readable, recipient: string): Promise<ReadableStream<Uint8Array>> {
+  const { Encrypter } = await import("age-encryption");
   const age = new Encrypter();
   age.addRecipient(recipient);
   return age.encrypt(ReadableStream.from(archive));
@@ -115,6 +115,7 @@ async function* followed(content: AsyncIterable<Uint8Array>, last: () => Promise
 
 /** Decrypts an archive and unpacks it into an empty folder. Rejects when the identity does not open it or it is damaged. */
 export async function unpackPlatform(content: Readable, identity: string, dir: string): Promise<PlatformManifest> {
+  const { Decrypter } = await import("age-encryption");
   const age = new Decrypter();
   age.addIdentity(identity);
   const archive = Readable.from(await age.decrypt(ReadableStream.from(content)), { objectMode: false });

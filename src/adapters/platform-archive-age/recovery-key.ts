@@ -1,5 +1,4 @@
 import { existsSync, readFileSync } from "node:fs";
-import { generateX25519Identity, identityToRecipient } from "age-encryption";
 import { readTextOrEmpty, replaceFile } from "../../kit/whole-file.ts";
 
 export interface RecoveryKeyFiles {
@@ -22,6 +21,7 @@ const heading = "# Berth's recovery key. Only it opens backups of the platform: 
 
 /** Makes an age identity, unless the file has one, and returns its recipient. It is durable before anything is encrypted to it. */
 export async function ensureIdentity(file: string, about: string): Promise<string> {
+  const { generateX25519Identity, identityToRecipient } = await import("age-encryption");
   if (!existsSync(file)) replaceFile(file, `${about}\n${await generateX25519Identity()}\n`, { flush: true });
   return identityToRecipient(readIdentity(file));
 }

@@ -1,6 +1,8 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
-import { Decrypter, Encrypter } from "age-encryption";
 import { ArchiveDamaged } from "../../ports/storage.ts";
+
+/** Loads the library when something is encrypted: its curves take 5 MB, which a platform that stores on its own disk never needs. */
+const loadAge = () => import("age-encryption");
 
 const blockBytes = 64 * 1024;
 const tagBytes = 16;
@@ -75,7 +77,7 @@ async function* follow(first: Buffer, rest: AsyncIterator<Buffer>): AsyncGenerat
 
 /** Lets the library make a header, and takes the key that it made from a recipient that wraps nothing. */
 async function beginFile(recipients: readonly string[]) {
-  const age = new Encrypter();
+  const age = new (await loadAge()).Encrypter();
   let fileKey = Buffer.alloc(0);
   age.addRecipient({
     wrapFileKey(key) {
@@ -89,7 +91,7 @@ async function beginFile(recipients: readonly string[]) {
 }
 
 async function openHeader(header: Buffer, identities: readonly string[]): Promise<Uint8Array> {
-  const age = new Decrypter();
+  const age = new (await loadAge()).Decrypter();
   for (const identity of identities) age.addIdentity(identity);
   try {
     return await age.decryptHeader(header);
