@@ -191,6 +191,7 @@ export const rows = [
       "operation_in_progress",
       "conflict",
       "backup_damaged",
+      "wal_missing",
       "target_outside_window",
       "storage_full",
       "disk_limit_reached",

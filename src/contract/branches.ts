@@ -85,6 +85,8 @@ export const rows = [
       "branch_limit",
       "branches_unavailable",
       "target_outside_window",
+      "wal_missing",
+      "backup_damaged",
       "copy_too_large",
       "mask_failed",
       "storage_full",

@@ -182,6 +182,13 @@ export const errors = {
     hint: "Use another backup, and create a new backup soon.",
     next: "backups.list",
   },
+  wal_missing: {
+    status: 409,
+    retry: "after_change",
+    meaning: "A segment of the archived log that the moment needs is missing or damaged; no data was changed.",
+    hint: "Choose one of the nearest moments, which the error names, or a backup.",
+    next: "backups.archive",
+  },
   target_outside_window: {
     status: 409,
     retry: "after_change",

@@ -176,6 +176,12 @@ describe("any moment of a database", { skip: missingPart }, () => {
   });
 
   it("is refused by name when a part of the stored log is missing, cut or flipped, and nothing is touched", async () => {
+    await running.platform.db.deleteFrom("archive_mark").execute();
+    const known = await now();
+    await isStoredAt(new Date(known.getTime() + 1000));
+    const before = (await project.query("select from notes")).length;
+    await project.query("insert into notes (body) select md5(i::text) from generate_series(1, 20000) i");
+    await isStoredAt(await now());
     const at = await now();
     await project.query("insert into notes (body) values ('one more')");
     // A restore reads up to the first commit behind the moment. The server may begin another segment after that.
@@ -199,8 +205,17 @@ describe("any moment of a database", { skip: missingPart }, () => {
       if (content === null) await rm(file);
       else await writeFile(file, content);
       const { status, body } = await restore({ at: at.toISOString() });
-      assert.deepEqual([status, body["code"]], [409, "backup_damaged"]);
+      assert.deepEqual([status, body["code"]], [409, "wal_missing"]);
       assert.ok(String(body["error"]).includes(segment.replace(".zst", "")), String(body["error"]));
+      const [nearest = ""] = /\d{4}-\S+Z/.exec(String(body["error"])) ?? [];
+      assert.ok(
+        new Date(nearest) >= known && new Date(nearest) <= at,
+        `${nearest} is not after ${known.toISOString()}`,
+      );
+      const near = await restore({ at: nearest });
+      assert.equal(near.status, 201, near.text);
+      assert.ok([before, before + 20_000].includes((await rowsIn(near.body["database"] as string)) as number));
+      await drop(near.body["database"] as string);
     }
     await writeFile(file, whole);
     const { status, body } = await restore({ at: at.toISOString() });

@@ -206,6 +206,7 @@ export const shownFolders: Readonly<Record<string, readonly string[]>> = {
   "test/e2e/upgrade-full-disk.test.ts": ["src/daemon/releases/", "src/kit/disk-fault"],
   "test/e2e/newcomers.test.ts": ["src/features/people/", "src/dashboard/pages/people/"],
   "test/live/s3-drills.test.ts": ["src/reconcile/archives/"],
+  "test/live/s3-outage.test.ts": ["src/reconcile/archives/", "src/adapters/storage-s3/"],
   "test/e2e/upgrade-ledger.test.ts": ["src/daemon/releases/"],
   "test/e2e/upgrade.test.ts": ["src/daemon/releases/", "src/store/migrate", "sql/"],
 };

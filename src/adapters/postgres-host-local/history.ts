@@ -47,7 +47,14 @@ export function createLocalHistory(place: HistoryPlace): DatabaseHistory {
   };
   return {
     position: ({ id }) => position(running(id), seen),
-    readSegment: ({ id }, log, end) => readSegment(running(id), log, end),
+    readSegment({ id }, log, end) {
+      const instance = running(id);
+      return readSegment(instance, log, end).catch((error: unknown) => {
+        // The server may have dropped it after it was asked where the kept log begins.
+        seen.delete(instance.dir);
+        throw error;
+      });
+    },
     async commit({ id }) {
       const statement = "SELECT pg_logical_emit_message(true, 'berth', '')";
       await asSuperuser(running(id), (client) => client.query(statement));
@@ -60,6 +67,7 @@ export function createLocalHistory(place: HistoryPlace): DatabaseHistory {
     },
     async end({ id }) {
       const instance = place.find(id);
+      seen.delete(instance?.dir ?? "");
       if (instance !== undefined && (await instance.server.observe()) === "running")
         await asSuperuser(instance, (client) => client.query(dropSlot, [slot]));
     },

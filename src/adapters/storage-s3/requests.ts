@@ -42,8 +42,8 @@ export class BucketRefused extends Error {
 
 const attempts = 4;
 const firstPauseMs = 300;
-// Long enough for one part of an upload, 16 MiB, at 55 kB/s.
-const answerTimeoutMs = 300_000;
+/** How long a request may take: a storage that fell silent must be noticed, but 55 kB/s are enough. */
+const answerTimeoutMs = (body?: Uint8Array) => 30_000 + Math.ceil((body?.length ?? 0) / 55);
 
 /**
  * Sends a signed request and resolves with the response if it is a success or one of `expected`. Retries network failures and server
@@ -66,7 +66,7 @@ async function sendOnce(address: BucketAddress, request: BucketRequest): Promise
   const signed = await sign(address, request);
   const response = await fetch(signed, {
     redirect: "error",
-    signal: anySignal(request.signal, method === "GET" ? undefined : AbortSignal.timeout(answerTimeoutMs)),
+    signal: anySignal(request.signal, method === "GET" ? undefined : AbortSignal.timeout(answerTimeoutMs(body))),
     // Inside a Request object the body would become a stream, and the server would get no content length.
     ...(body === undefined ? {} : { body }),
   }).catch((error: unknown) => {

@@ -65,15 +65,17 @@ export async function advanceChain(
       where chain_id = ${id} and status = 'completed' order by restorable_from desc limit 1)`.execute(db);
 }
 
-/** Records how far a chain's log goes at a moment. */
+const spacing = { bytes: 16 * 1024 ** 2, ms: 10_000 };
+
+/** Records how far a chain's log goes at a moment, unless that is known of one shortly before, with little log in between. */
 export async function markChain(db: Db, { id }: Pick<ArchiveChain, "id">, position: number, at: Date): Promise<void> {
-  const mark = { chain_id: id, position, at: at.toISOString() };
-  await db
-    .insertInto("archive_mark")
-    .values(mark)
-    .onConflict((on) => on.doNothing())
-    .execute();
+  await sql`insert into archive_mark (chain_id, position, at) select ${id}, ${position}, ${at.toISOString()}
+    where not exists (select from archive_mark where chain_id = ${id} and position > ${position - spacing.bytes}
+      and at > ${new Date(at.getTime() - spacing.ms).toISOString()}) on conflict do nothing`.execute(db);
 }
+
+/** A transaction has its time before it is in the log, by less than this. */
+const commitMs = 1000;
 
 /** Returns how far the log of a chain is needed for a moment that a copy shows; null: as far as it goes. */
 export async function endForMoment(
@@ -82,18 +84,33 @@ export async function endForMoment(
   { stop_position }: Pick<ArchiveCopy, "stop_position">,
   at: Date,
 ): Promise<number | null> {
-  // Like the first later copy, the first later mark may end just before what was committed at the moment.
-  const second = await db
+  const mark = await db
     .selectFrom("archive_mark")
     .select("position")
     .where("chain_id", "=", id)
-    .where("position", ">", stop_position)
-    .where("at", ">", at.toISOString())
+    .where("position", ">=", stop_position)
+    .where("at", ">=", new Date(at.getTime() + commitMs).toISOString())
     .orderBy("position")
-    .offset(1)
     .limit(1)
     .executeTakeFirst();
-  return second?.position ?? null;
+  return mark?.position ?? null;
+}
+
+/** Returns the last moment for which the log of a chain before a position is enough; undefined if none is known. */
+export async function momentBefore(
+  db: Db,
+  { id }: Pick<ArchiveChain, "id">,
+  position: number,
+): Promise<string | undefined> {
+  const mark = await db
+    .selectFrom("archive_mark")
+    .select("at")
+    .where("chain_id", "=", id)
+    .where("position", "<=", position)
+    .orderBy("position", "desc")
+    .limit(1)
+    .executeTakeFirst();
+  return mark && new Date(Date.parse(mark.at) - commitMs).toISOString();
 }
 
 /** Records the moment up to which chains are stored whose databases have written nothing since. */

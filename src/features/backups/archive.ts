@@ -3,10 +3,10 @@ import type { Db, Tx } from "../../store/database.ts";
 import type { Context } from "../context.ts";
 import { databaseOf } from "../database/database.ts";
 import type { ProjectKey } from "../projects/projects.ts";
-import { copiesOf, chainsOf } from "./archive-queries.ts";
+import { copiesOf, chainsOf, momentBefore, type ArchiveChain } from "./archive-queries.ts";
 import { outsideText, windowsOf } from "./archive-rules.ts";
 
-/** Returns what of a project's database can be restored, and whether log is being added to it. */
+/** Returns what of a project's database can be restored, and whether log is being added to it: not after a gap before there is a new copy. */
 export async function archiveOf(db: Db | Tx, project: ProjectKey) {
   const chains = await chainsOf(db, project);
   const bases = (await copiesOf(db, chains)).filter(({ status }) => status === "completed");
@@ -18,15 +18,34 @@ export async function archiveOf(db: Db | Tx, project: ProjectKey) {
     const reason = ended.find(({ stored_until }) => stored_until === from)?.end_reason ?? "";
     return from < to ? [{ from, to, reason }] : [];
   });
-  return { windows, gaps, stored_bytes, isOpen: chains.some(({ ended_at }) => ended_at === null) };
+  const open = chains.filter(({ ended_at }) => ended_at === null);
+  return { windows, gaps, stored_bytes, isOpen: windowsOf(open, bases).length > 0 };
 }
 
 /** Returns which moments can be restored if this one can't. It may be so recent that its log is still to be stored. */
 export async function restorableAt(db: Db | Tx, project: ProjectKey, at: Date): Promise<string | undefined> {
   const { windows, isOpen } = await archiveOf(db, project);
   const isWithin = windows.some(({ from, to }) => at >= new Date(from) && at <= new Date(to));
-  const isLater = isOpen && windows.length > 0 && at > new Date(windows.at(-1)?.to ?? "") && at <= new Date();
+  const isLater = isOpen && at > new Date(windows.at(-1)?.to ?? "") && at <= new Date();
   return isWithin || isLater ? undefined : outsideText(windows);
+}
+
+/** Returns the nearest moments that can be restored before and after a lost part of a chain's log, which begins here. */
+export async function momentsAround(
+  db: Db,
+  chain: Pick<ArchiveChain, "id" | "org_id" | "project_id" | "segment_bytes">,
+  position: number,
+): Promise<readonly string[]> {
+  const chains = await chainsOf(db, chain);
+  const bases = (await copiesOf(db, chains)).filter(({ status }) => status === "completed");
+  const own = bases.filter(({ chain_id }) => chain_id === chain.id);
+  const index = chains.findIndex(({ id }) => id === chain.id);
+  const last = await momentBefore(db, chain, position);
+  const isShown = own.some(({ restorable_from }) => last !== undefined && (restorable_from ?? last) <= last);
+  const before = isShown ? last : windowsOf(chains.slice(0, index), bases).at(-1)?.to;
+  const next = own.find(({ start_position: start }) => (start ?? 0) >= position + chain.segment_bytes);
+  const after = next?.restorable_from ?? windowsOf(chains.slice(index + 1), bases)[0]?.from;
+  return [before, after].filter((moment) => moment !== undefined);
 }
 
 export async function showArchive(
@@ -37,20 +56,20 @@ export async function showArchive(
   if (row === undefined) return ctx.fail("no_database");
   const { isOpen, ...shown } = await archiveOf(ctx.tx, key);
   const retention_days = ctx.platform.settings.backups.archiveDays;
-  return { ...stateOf(row, { isOpen, hasWindow: shown.windows.length > 0, retention_days }), ...shown, retention_days };
+  return { ...stateOf(row, { isOpen, retention_days }), ...shown, retention_days };
 }
 
 type State = Pick<Result<"backups.archive">, "status" | "reason">;
 
 function stateOf(
   { archived, archive_problem }: { readonly archived: boolean; readonly archive_problem: string | null },
-  { isOpen, hasWindow, retention_days }: { isOpen: boolean; hasWindow: boolean; retention_days: number },
+  { isOpen, retention_days }: { isOpen: boolean; retention_days: number },
 ): State {
   if (retention_days === 0) return { status: "unavailable", reason: "BERTH_ARCHIVE_DAYS is 0 on this platform." };
   if (!archived) return { status: "off", reason: null };
   if (archive_problem === ownServer) return { status: "unavailable", reason: ownServer };
   if (archive_problem !== null) return { status: "behind", reason: archive_problem };
-  return { status: isOpen && hasWindow ? "healthy" : "starting", reason: null };
+  return { status: isOpen ? "healthy" : "starting", reason: null };
 }
 
 /** Why a database on the server of `BERTH_PG_URL` has no archive. */

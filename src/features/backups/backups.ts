@@ -74,7 +74,7 @@ export {
   windowsOf,
   type Recovery,
 } from "./archive-rules.ts";
-export { ownServer, restorableAt } from "./archive.ts";
+export { momentsAround, ownServer, restorableAt } from "./archive.ts";
 export { deleteOldDrills, drillStates, endDrill, failDrill, troubledDrills, type Evidence } from "./drills.ts";
 export { ArchiveDamaged } from "../../ports/storage.ts";
 export { checkArchive, openChecked, packArchive, unpackArchive, type ArchiveFile } from "./backup-archive.ts";

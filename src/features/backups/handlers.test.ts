@@ -71,6 +71,7 @@ test("what only the restore itself finds out is answered with its code and its s
   const { db } = api.database;
   const codes = {
     backup_damaged: "backup_damaged",
+    wal_missing: "wal_missing",
     target_outside_window: "target_outside_window",
     refused: "conflict",
     storage_full: "storage_full",

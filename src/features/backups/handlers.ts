@@ -132,8 +132,8 @@ export const backups: Handlers<"backups"> = {
   async run_drill(ctx) {
     await requireDatabase(ctx);
     const { key } = ctx.project;
-    const { windows, isOpen } = await archiveOf(ctx.tx, key);
-    if (windows.length === 0 || !isOpen) return ctx.fail("target_outside_window", { error: outsideText([]) });
+    const { isOpen } = await archiveOf(ctx.tx, key);
+    if (!isOpen) return ctx.fail("target_outside_window", { error: outsideText([]) });
     const asked = await requestDrill(ctx.tx, ctx.platform.wakeups, { ...key, origin: "manual" });
     if (asked === undefined) return ctx.fail("operation_in_progress");
     ctx.note({ target: asked.id });
@@ -332,14 +332,16 @@ async function begun(
   return { id: asked.id, status: row?.status ?? "running" };
 }
 
+const restoreCodes = ["backup_damaged", "wal_missing", "target_outside_window"] as const;
+
 async function restored(
   ctx: Context<"backups.restore">,
   awaited: AwaitedOutcome,
   from: Pick<WholeBackupRow, "id" | "content"> | { readonly shows: string },
 ): Promise<Result<"backups.restore">> {
   const operation = await ended(ctx, awaited);
-  if (operation.problem_code === "backup_damaged") return ctx.fail("backup_damaged", said(operation));
-  if (operation.problem_code === "target_outside_window") return ctx.fail("target_outside_window", said(operation));
+  const code = restoreCodes.find((each) => each === operation.problem_code);
+  if (code !== undefined) return ctx.fail(code, said(operation));
   if (operation.problem_code === "refused") return ctx.fail("conflict", said(operation));
   if (operation.status === "failed") return refuse(ctx, operation);
   const name = operation.database_name;

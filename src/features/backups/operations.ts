@@ -102,6 +102,7 @@ export interface Problem {
   readonly code:
     | "storage_full"
     | "backup_damaged"
+    | "wal_missing"
     | "target_outside_window"
     | "unavailable"
     | "refused"

@@ -73,7 +73,10 @@ async function made(
   return ctx.fail(codes.find((code) => code === problem_code) ?? "unavailable", { error: problem ?? "" });
 }
 
-const codes = ["target_outside_window", "copy_too_large", "mask_failed", "storage_full", "conflict"] as const;
+const codes = [
+  ...["target_outside_window", "wal_missing", "backup_damaged", "copy_too_large", "mask_failed"],
+  ...["storage_full", "conflict"],
+] as const;
 
 function present(row: BranchRow): Result<"branches.get"> {
   const { mask_commit, access, problem_code, problem, id: _, ...shown } = row;

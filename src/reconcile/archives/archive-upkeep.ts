@@ -48,18 +48,24 @@ export async function makeCopy(
     const base = { start, backup_label, at: copied.at.toISOString(), storage_key: key, sha256: stored.sha256 };
     await noteNewest(storage, { chain, base });
   } catch (error) {
-    await storage.delete(key);
-    await deleteCopy(db, id);
+    // What cannot be deleted now is deleted later, as an unfinished copy.
+    await storage.delete(key).then(
+      () => deleteCopy(db, id),
+      () => {},
+    );
     throw error;
   }
 }
 
-/** Deletes the copies that an earlier control plane did not finish. */
-export async function dropUnfinishedCopies({ db, ports }: Platform): Promise<void> {
-  for (const { id, storage, storage_key } of await unfinishedCopies(db)) {
-    await ports.storages.named[storage]?.delete(storage_key);
-    await deleteCopy(db, id);
-  }
+/** Deletes the copies that no process finishes any more. Those in a storage that is away are left to the next time. */
+export async function dropUnfinishedCopies({ db, ports, log }: Platform): Promise<void> {
+  for (const { id, storage, storage_key } of await unfinishedCopies(db))
+    try {
+      await ports.storages.named[storage]?.delete(storage_key);
+      await deleteCopy(db, id);
+    } catch (error) {
+      log.warn({ err: error, copy: id }, "an unfinished copy could not be deleted");
+    }
 }
 
 /** Deletes what shows only moments before the retention, or is over the project's limit; then the log that nothing needs. */

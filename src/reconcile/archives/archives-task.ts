@@ -21,8 +21,10 @@ import { endOpenChain, storeLog } from "./store-log.ts";
 const maxConcurrency = 4;
 const confirmEveryMs = 15_000;
 const retentionEveryMs = 3_600_000;
-/** After a copy failed. */
-const copyAgainMs = 300_000;
+/** After a copy failed: soon enough for one within ten minutes after the storage is back. */
+const copyAgainMs = 180_000;
+/** An archive whose log is still not stored then is behind. */
+const patienceMs = 60_000;
 
 /** Stores the log of databases every few seconds and copies their instances, for restores to any moment. On the primary only. */
 export function archivesTask(platform: Platform): Task {
@@ -32,15 +34,14 @@ export function archivesTask(platform: Platform): Task {
   const [restarted, settled] = [new Set<string>(), new Set<string>()];
   let confirmedMs = -Infinity;
   let retainedMs = -Infinity;
-  let hasBegun = false;
   return {
     name: "archives",
     periodMs: archiveEveryMs,
     topics: ["archives"],
     async run(signal) {
       const begunMs = performance.now();
-      if (!hasBegun) await dropUnfinishedCopies(platform);
-      hasBegun = true;
+      const isRetentionDue = begunMs - retainedMs >= retentionEveryMs;
+      if (isRetentionDue && !copier.isCopying()) await dropUnfinishedCopies(platform);
       const rows = (await wantedDatabases(db)).filter(({ status }) => status === "ready");
       const wanted = rows.filter((row) => archiveDays > 0 && row.archived && row.project_deleted_at === null);
       const idle: Idle[] = [];
@@ -55,7 +56,7 @@ export function archivesTask(platform: Platform): Task {
         await confirm(platform, idle);
       }
       await endUnwanted(platform, rows, new Set(wanted.map(({ id }) => id)));
-      if (performance.now() - retainedMs >= retentionEveryMs) {
+      if (isRetentionDue) {
         retainedMs = performance.now();
         settled.clear();
         for (const row of rows) await applyArchiveRetention(platform, row);
@@ -73,6 +74,7 @@ export function archivesTask(platform: Platform): Task {
 /** Makes one copy at a time. */
 interface Copier {
   start(row: DatabaseRow, chain: ArchiveChain, history: DatabaseHistory, signal: AbortSignal): void;
+  isCopying(): boolean;
   hasFailed(id: string): boolean;
   /** Its copy has failed, and is not tried again yet. */
   isResting(id: string): boolean;
@@ -101,6 +103,7 @@ function createCopier(platform: Platform): Copier {
   const isResting = (id: string) => performance.now() - (failedMs.get(id) ?? -Infinity) < copyAgainMs;
   return {
     isResting,
+    isCopying: () => copying !== undefined,
     start(row, chain, history, signal) {
       if (copying === undefined && !isResting(row.id))
         copying = copy(row, chain, history, signal).finally(() => (copying = undefined));
@@ -130,6 +133,8 @@ async function archive(platform: Platform, row: DatabaseRow, by: Archiving): Pro
   const history = ports.postgresHost.history(row.id);
   if (history === null) await setArchiveProblem(db, row.id, ownServer);
   if (history === null || !ports.postgresHost.hasProcess(row.id)) return undefined;
+  // A storage that answers nothing fails late.
+  const late = setTimeout(() => void setArchiveProblem(db, row.id, isLate).catch(() => {}), patienceMs);
   try {
     const { chain, until, isIdle } = await storeLog(platform, row, history);
     // Nothing has changed for an idle database, unless its copy could not be made.
@@ -152,8 +157,12 @@ async function archive(platform: Platform, row: DatabaseRow, by: Archiving): Pro
     log.warn({ error: (error as Error).message, database: row.id }, "a database's log could not be stored");
     await setArchiveProblem(db, row.id, wordsFor(error));
     return undefined;
+  } finally {
+    clearTimeout(late);
   }
 }
+
+const isLate = "The storage has taken the database's log for more than a minute, or does not answer.";
 
 async function confirm({ db }: Platform, idle: readonly Idle[]): Promise<void> {
   const ids = idle.map(({ id }) => id);

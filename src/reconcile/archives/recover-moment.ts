@@ -5,6 +5,7 @@ import {
   copiesOf,
   endForMoment,
   liveNameAt,
+  momentsAround,
   openChecked,
   outsideText,
   recoveryOf,
@@ -27,7 +28,7 @@ import { StorageFull, type Storage } from "../../ports/storage.ts";
 import type { Work } from "../backups/backup-job.ts";
 import type { Platform } from "../platform.ts";
 import { storeLog } from "./store-log.ts";
-import { readLog } from "./stored-log.ts";
+import { LogDamaged, readLog } from "./stored-log.ts";
 
 /** What recovers a database's instance as it was at a moment. */
 export interface Moment {
@@ -85,7 +86,7 @@ export async function openMoment(work: Moment): Promise<OpenedMoment | { readonl
     throw new DatabaseWorkFailed("missing", `It is in the storage "${chain.storage}", which is not configured.`);
   await requireRoomToRecover(work, found);
   const start = base.start_position ?? 0;
-  const log = counting(readLog(storage, { ...found, start }, signal));
+  const log = counting(platform, chain, readLog(storage, { ...found, start }, signal));
   const source = {
     archive: await openChecked(fileOf(work, storage, base)),
     path: storage.path?.(base.storage_key),
@@ -97,14 +98,24 @@ export async function openMoment(work: Moment): Promise<OpenedMoment | { readonl
   return { source, live, chain, copy, log: () => ({ first: segmentName(chain, start), ...log.sum() }) };
 }
 
-function counting(given: AsyncIterable<{ name: string; content: Buffer }>) {
+function counting(
+  { db }: Platform,
+  chain: ArchiveChain,
+  given: AsyncIterable<{ readonly name: string; readonly content: Buffer }>,
+) {
   const digest = createHash("sha256");
   let segments = 0;
   const all = (async function* () {
-    for await (const segment of given) {
-      digest.update(segment.content);
-      segments += 1;
-      yield segment;
+    try {
+      for await (const segment of given) {
+        digest.update(segment.content);
+        segments += 1;
+        yield segment;
+      }
+    } catch (error) {
+      if (!(error instanceof LogDamaged)) throw error;
+      const nearest = (await momentsAround(db, chain, error.position)).join(" and ");
+      throw new LogDamaged(error, error, nearest && ` The nearest moments that can be restored: ${nearest}.`);
     }
   })();
   return { segments: all, sum: () => ({ segments, sha256: digest.copy().digest("hex") }) };

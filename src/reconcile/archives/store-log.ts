@@ -25,7 +25,7 @@ const params = { [constants.ZSTD_c_compressionLevel]: 1, [constants.ZSTD_c_check
 const oneAtATime = createKeyedMutex();
 
 /** The open chains by their databases, as only this process adds to them: an idle database costs no query. */
-const open = new Map<string, ArchiveChain>();
+const open = new Map<string, { readonly chain: ArchiveChain; until: Date }>();
 
 /** Whether log was stored, and the moment up to which all of it is stored now. */
 export interface StoredLog {
@@ -40,12 +40,27 @@ export function storeLog(platform: Platform, row: DatabaseRow, history: Database
     const spec = specOf(platform.vault, row);
     const log = await history.position(spec);
     const chain = await chainFor(platform, row, log);
-    if (chain.stored_position === log.end && chain.stored_until !== null) return { chain, until: log.at, isIdle: true };
+    const known = open.get(row.id);
+    if (chain.stored_position === log.end && chain.stored_until !== null) {
+      if (known !== undefined) known.until = log.at;
+      return { chain, until: log.at, isIdle: true };
+    }
     open.delete(row.id);
     await storeSegments(platform, { chain, spec, history, log });
-    open.set(row.id, { ...chain, stored_position: log.end, stored_until: log.at.toISOString() });
+    if (known !== undefined) await markBefore(platform, { ...known, end: log.end });
+    const stored = { stored_position: log.end, stored_until: log.at.toISOString() };
+    open.set(row.id, { chain: { ...chain, ...stored }, until: log.at });
     return { chain, until: log.at, isIdle: false };
   });
+}
+
+/** Marks how far the log went at the look before this one, where the segment of that is complete now. */
+async function markBefore(
+  { db }: Platform,
+  { chain, until, end }: { readonly chain: ArchiveChain; readonly until: Date; readonly end: number },
+): Promise<void> {
+  const { stored_position: position, segment_bytes: size } = chain;
+  if (Math.floor(end / size) > Math.floor(position / size)) await markChain(db, chain, position, until);
 }
 
 export async function endOpenChain(db: Platform["db"], chain: ArchiveChain, reason: string): Promise<void> {
@@ -56,7 +71,7 @@ export async function endOpenChain(db: Platform["db"], chain: ArchiveChain, reas
 async function chainFor(platform: Platform, row: DatabaseRow, log: LogPosition): Promise<ArchiveChain> {
   const { org_id, project_id, id: database_id } = row;
   const isOpen = (chain: ArchiveChain) => chain.database_id === database_id && chain.ended_at === null;
-  const chain = open.get(database_id) ?? (await chainsOf(platform.db, row)).find(isOpen);
+  const chain = open.get(database_id)?.chain ?? (await chainsOf(platform.db, row)).find(isOpen);
   const { standard } = platform.ports.storages;
   const reason = chain && whyEnded(chain, log, standard);
   if (chain !== undefined && reason === undefined) return chain;
@@ -78,9 +93,6 @@ function whyEnded(chain: ArchiveChain, log: LogPosition, storage: string): strin
     ? undefined
     : "The log could not be stored for so long that the database had to drop it.";
 }
-
-/** A mark is left about each time that this much log was stored. */
-const markBytes = 16 * 1024 ** 2;
 
 interface Storing {
   readonly chain: ArchiveChain;
@@ -108,8 +120,6 @@ async function storeSegments(platform: Platform, storing: Storing): Promise<void
     const bytes = stored.reduce((sum, each) => sum + each, 0);
     await advanceChain(platform.db, chain, { position, until: isWhole ? log.at : null, bytes });
   }
-  if (Math.floor(position / markBytes) > Math.floor(chain.stored_position / markBytes))
-    await markChain(platform.db, chain, position, log.at);
   const before = position - (position % size);
   if (before > log.kept_from) await history.release(spec, before);
 }

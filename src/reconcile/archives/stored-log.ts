@@ -17,7 +17,26 @@ interface StoredPart {
   readonly end: number | null;
 }
 
-/** Reads stored log. Throws `ArchiveDamaged`, which names the segment, when one is damaged, or missing before `end`. */
+/** A segment of the stored log is missing or damaged. */
+export class LogDamaged extends ArchiveDamaged {
+  readonly segment: string;
+  /** Where the segment begins. */
+  readonly position: number;
+  constructor({ segment, position }: Pick<LogDamaged, "segment" | "position">, cause: unknown, more = "") {
+    super(`The log segment ${segment} in the archive is missing or damaged.${more}`, cause);
+    this.name = "LogDamaged";
+    this.segment = segment;
+    this.position = position;
+  }
+}
+
+/** Returns whether the stored content is at fault, and not the way to it. */
+const isDamage = (error: unknown) =>
+  error instanceof StorageMissing ||
+  error instanceof ArchiveDamaged ||
+  String((error as { code?: unknown }).code).startsWith("Z");
+
+/** Reads stored log. Throws `LogDamaged` when a segment is damaged, or missing before `end`. */
 export async function* readLog(
   storage: Storage,
   { chain, start, end }: StoredPart,
@@ -29,12 +48,13 @@ export async function* readLog(
     try {
       const stored = await storage.open(`${archiveFolder(chain)}/${name}.zst`, signal);
       const content = await decompress(Buffer.concat(await stored.toArray({ signal })));
-      if (end !== null && content.length < Math.min(size, end - at)) throw new Error("it is too short");
+      if (end !== null && content.length < Math.min(size, end - at)) throw new ArchiveDamaged("It is too short.");
       return { name, content };
     } catch (error) {
       signal.throwIfAborted();
       if (end === null && error instanceof StorageMissing) return undefined;
-      throw new ArchiveDamaged(`The log segment ${name} in the archive is missing or damaged.`, error);
+      if (!isDamage(error)) throw error;
+      throw new LogDamaged({ segment: name, position: at }, error);
     }
   };
   for (let first = start - (start % size); end === null || first < end; first += readAhead * size) {

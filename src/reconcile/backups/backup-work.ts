@@ -27,6 +27,7 @@ import type { Db } from "../../store/database.ts";
 import { requireLease, type Lease } from "../../store/leases.ts";
 import type { Platform } from "../platform.ts";
 import { momentJob } from "../archives/moment-job.ts";
+import { LogDamaged } from "../archives/stored-log.ts";
 import { archiveOf, requireRoom, type BackupProgress, type End, type Job, type Work } from "./backup-job.ts";
 import { filesJob } from "./files-job.ts";
 import { pathJob } from "./path-job.ts";
@@ -244,6 +245,7 @@ async function end({ platform, operation, lease }: Work, { atEnd }: Job, { probl
 
 /** Returns the problem in words for the project's owner; undefined for a platform fault. */
 function problemOf(error: unknown): Problem | undefined {
+  if (error instanceof LogDamaged) return { code: "wal_missing", summary: error.message };
   if (error instanceof ArchiveDamaged) return { code: "backup_damaged", summary: error.message };
   if (error instanceof SnapshotClosed)
     return { code: error.isBusy ? "unavailable" : "refused", summary: error.message };

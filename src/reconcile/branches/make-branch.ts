@@ -14,6 +14,7 @@ import {
 import { ArchiveDamaged, StorageFull } from "../../ports/storage.ts";
 import { requireLease, type Lease } from "../../store/leases.ts";
 import { openMoment } from "../archives/recover-moment.ts";
+import { LogDamaged } from "../archives/stored-log.ts";
 import type { Platform } from "../platform.ts";
 
 /** Why there is no branch: a code of the API, and a sentence for the project's owner. */
@@ -121,7 +122,8 @@ function problemOf(error: unknown): Problem | undefined {
   const summary = (error as Error).message;
   if (error instanceof MaskFailed) return { code: "mask_failed", summary };
   if (error instanceof CopyTooLarge) return { code: "copy_too_large", summary };
-  if (error instanceof ArchiveDamaged) return { code: "target_outside_window", summary };
+  if (error instanceof LogDamaged) return { code: "wal_missing", summary };
+  if (error instanceof ArchiveDamaged) return { code: "backup_damaged", summary };
   if (error instanceof StorageFull) return { code: "storage_full", summary: "The disk has no room for the branch." };
   if (!(error instanceof DatabaseWorkFailed)) return undefined;
   const codes = { full: "storage_full", refused: "conflict", away: "unavailable", missing: "unavailable" } as const;
