@@ -1,24 +1,14 @@
-import { createLineSplitter, cutLine, hideSecrets, withoutControls, type LineSplitter } from "../kit/log-lines.ts";
+import { createLineSplitter, cutLine, hideSecrets, withoutControls } from "../kit/log-lines.ts";
 import { redactor } from "../kit/redact.ts";
 
 const tailLines = 30;
 const detailIndent = " ".repeat(7);
 
 /** A build's log in the format that `git push` users know: `-----> step`, indented detail, ` !     error`. */
-export interface BuildLog {
-  step(title: string): void;
-  detail(text: string): void;
-  error(text: string): void;
-  /** Returns a splitter for a command's output in chunks of any size; complete lines accepted by `keeps` are logged as detail. */
-  output(keeps?: (line: string) => boolean): LineSplitter;
-  /** Redacts the known secrets, as in the log. */
-  redact(text: string): string;
-  /** Returns the last non-empty lines as printed. */
-  tail(): readonly string[];
-}
+export type BuildLog = ReturnType<typeof createBuildLog>;
 
 /** Creates a log that sends every line to `onLine`, with the given secrets redacted. */
-export function createBuildLog(onLine: (line: string) => void, secrets: Iterable<string>): BuildLog {
+export function createBuildLog(onLine: (line: string) => void, secrets: Iterable<string>) {
   const redact = redactor(secrets);
   const tail: string[] = [];
   const print = (prefix: string, text: string) => {
@@ -30,15 +20,18 @@ export function createBuildLog(onLine: (line: string) => void, secrets: Iterable
   };
   const detail = (text: string) => print(detailIndent, text);
   return {
-    step: (title) => print("-----> ", title),
+    step: (title: string) => print("-----> ", title),
     detail,
-    error: (text) => print(" !     ", text),
-    output: (keeps = () => true) =>
+    error: (text: string) => print(" !     ", text),
+    /** Returns a splitter for a command's output in chunks of any size; complete lines accepted by `keeps` are logged as detail. */
+    output: (keeps: (line: string) => boolean = () => true) =>
       createLineSplitter((line) => {
         const text = withoutControls(line);
         if (keeps(text)) detail(text);
       }),
+    /** Redacts the known secrets, as in the log. */
     redact,
+    /** Returns the last non-empty lines as printed. */
     tail: () => [...tail],
   };
 }

@@ -2,12 +2,6 @@ import { statfs } from "node:fs/promises";
 import { BuildRefused } from "../detection/failures.ts";
 import { repeatEvery } from "../kit/repeat-every.ts";
 
-export interface DiskWatch {
-  /** Aborts with a `BuildRefused` when the build uses more than the limit. */
-  readonly signal: AbortSignal;
-  stop(): void;
-}
-
 export interface WatchedDisk {
   readonly disk: string;
   /** Measures how much of that disk the build uses; null when it took too long. */
@@ -22,7 +16,7 @@ const measureAfterBytes = 256 * 1024 ** 2;
 const measureEveryMs = 30_000;
 
 /** Watches how much of the disk a running build uses: until its end, temporary files take space from all projects. */
-export function watchDisk({ disk, measure, limitBytes }: WatchedDisk): DiskWatch {
+export function watchDisk({ disk, measure, limitBytes }: WatchedDisk) {
   const over = new AbortController();
   let measuredMs = Date.now();
   let mostFree = 0;
@@ -35,7 +29,11 @@ export function watchDisk({ disk, measure, limitBytes }: WatchedDisk): DiskWatch
     [mostFree, measuredMs] = [free, Date.now()];
     if (taken !== null && taken > limitBytes) over.abort(refusal(limitBytes));
   };
-  return { signal: over.signal, stop: repeatEvery(lookEveryMs, look) };
+  return {
+    /** Aborts with a `BuildRefused` when the build uses more than the limit. */
+    signal: over.signal,
+    stop: repeatEvery(lookEveryMs, look),
+  };
 }
 
 async function freeBytes(folder: string): Promise<number> {

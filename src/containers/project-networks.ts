@@ -11,14 +11,7 @@ import { labels } from "./container-labels.ts";
 import type { DockerContext } from "./settings.ts";
 
 /** One engine network with its own bridge for each project, all guarded by one nftables table of Berth's. */
-export interface ProjectNetworks {
-  readonly nameServers: readonly string[];
-  /** Creates the project's network if it is missing and returns its name. Also reloads the rules, since a firewall restart flushes them. */
-  open(projectNumber: number): Promise<string>;
-  removeUnused(): Promise<void>;
-  /** Removes the rules and the route. Call it when no container is left. */
-  dismantle(): Promise<void>;
-}
+export type ProjectNetworks = Awaited<ReturnType<typeof createProjectNetworks>>;
 
 // 10.128.0.0/10 is divided into 64 blocks of /16, one per data folder, each with 1024 networks of /26.
 const blockCount = 64;
@@ -32,7 +25,7 @@ interface EngineNetwork {
   readonly IPAM: { readonly Config: readonly { readonly Subnet?: string }[] | null };
 }
 
-export async function createProjectNetworks(context: DockerContext): Promise<ProjectNetworks> {
+export async function createProjectNetworks(context: DockerContext) {
   const { api, tag, options } = context;
   const resolvers = readResolvers();
   const ours = () => {
@@ -65,7 +58,8 @@ export async function createProjectNetworks(context: DockerContext): Promise<Pro
   const runExclusive = createKeyedMutex();
   return {
     nameServers: resolvers.addresses,
-    async open(projectNumber) {
+    /** Creates the project's network if it is missing and returns its name. Also reloads the rules, since a firewall restart flushes them. */
+    async open(projectNumber: number) {
       const name = `berth-${tag}-${projectNumber}`;
       await guard();
       await runExclusive("networks", async () => {
@@ -78,6 +72,7 @@ export async function createProjectNetworks(context: DockerContext): Promise<Pro
       for (const { Id } of await ours())
         await unlessStatus(api.call({ method: "DELETE", path: `/networks/${Id}` }), 403, 404, 409, 500);
     },
+    /** Removes the rules and the route. Call it when no container is left. */
     async dismantle() {
       for (const family of ["inet", "ip"])
         await run({ file: "nft", args: ["delete", "table", family, table] }, { timeoutMs: 10_000 });

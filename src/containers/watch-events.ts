@@ -5,10 +5,7 @@ import { labels } from "./container-labels.ts";
 import type { DockerContext } from "./settings.ts";
 
 /** Reports the workload whenever one of its containers started or exited. */
-export interface EventWatch {
-  listen(listener: (workloadId: string) => void): () => void;
-  close(): void;
-}
+export type EventWatch = ReturnType<typeof watchEvents>;
 
 export interface ContainerEvent {
   readonly id: string;
@@ -25,7 +22,7 @@ interface EngineEvent {
 const againMs = 1000;
 
 /** Follows the engine's event stream and reconnects when it ends, as after an engine restart. Reconnecting requests the events missed in between. */
-export function watchEvents(context: DockerContext, onEvent: (event: ContainerEvent) => void): EventWatch {
+export function watchEvents(context: DockerContext, onEvent: (event: ContainerEvent) => void) {
   const listeners = new Set<(workloadId: string) => void>();
   const closing = new AbortController();
   const log = context.options.log ?? silentLog;
@@ -55,7 +52,7 @@ export function watchEvents(context: DockerContext, onEvent: (event: ContainerEv
   };
   void follow();
   return {
-    listen(listener) {
+    listen(listener: (workloadId: string) => void) {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },

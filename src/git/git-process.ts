@@ -37,25 +37,7 @@ export interface GitCall {
   readonly stillAllowed: () => Promise<boolean>;
 }
 
-export interface GitProcess {
-  readonly organizationId: string;
-  readonly child: ChildProcess & PipedStreams;
-  /** Takes what the client sends. */
-  readonly input: Writable;
-  /** What becomes of git's answer to a push on its way to the client; null for a fetch. */
-  readonly report: PacketMap | null;
-  /** Exit code for the client: zero once the work after a push is done, any other as soon as git exits. Never rejects. */
-  readonly answered: Promise<number>;
-  /** Resolves once git has exited and the work after a push is done. Never rejects. */
-  readonly ended: Promise<void>;
-  /** Records that data was transferred; a process that is idle for too long is killed. */
-  touch(): void;
-  /** Handles the client's disconnect: kills a fetch, and cancels a push that is not live yet. */
-  clientGone(): void;
-  /** Closes the pipes of a push's hook: the hook tells the pusher that Berth is restarting, and git refuses the push. */
-  releaseHook(): void;
-  kill(): void;
-}
+export type GitProcess = ReturnType<typeof watch>;
 
 const recheckMs = 1000;
 const killAfterMs = 5000;
@@ -106,7 +88,7 @@ interface Started {
   readonly pipes: readonly Duplex[];
 }
 
-function watch(host: GitHost, call: GitCall, started: Started): GitProcess {
+function watch(host: GitHost, call: GitCall, started: Started) {
   const { child, push, pipes } = started;
   const isDeciding = () => push !== null && push.decision !== null;
   const kill = () => {
@@ -129,13 +111,20 @@ function watch(host: GitHost, call: GitCall, started: Started): GitProcess {
   return {
     organizationId: call.caller.organization_id,
     child,
+    /** Takes what the client sends. */
     input: push === null ? child.stdin : pushInput(push, child),
+    /** What becomes of git's answer to a push on its way to the client; null for a fetch. */
     report: push === null ? null : explainReport(push, Math.floor(host.limits.packBytes / 1024 / 1024)),
+    /** Exit code for the client: zero once the work after a push is done, any other as soon as git exits. Never rejects. */
     answered: exited.then((code) => (code === 0 ? ended.then(() => code) : code)),
+    /** Resolves once git has exited and the work after a push is done. Never rejects. */
     ended,
     kill,
+    /** Closes the pipes of a push's hook: the hook tells the pusher that Berth is restarting, and git refuses the push. */
     releaseHook: () => pipes.forEach((pipe) => pipe.destroy()),
+    /** Records that data was transferred; a process that is idle for too long is killed. */
     touch: () => void (quietSinceMs = Date.now()),
+    /** Handles the client's disconnect: kills a fetch, and cancels a push that is not live yet. */
     clientGone: () => {
       // End of input makes git abandon a push that has not fully arrived. Its output has no reader any more, but git must not block on it.
       child.stdin.destroy();

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { link, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { basename, dirname, resolve } from "node:path";
 import ssh2 from "ssh2";
 import { findPrlimit } from "../kit/bounded-command.ts";
@@ -12,7 +13,7 @@ import { fingerprintOf } from "./authenticate.ts";
 import type { GitGate } from "./gate.ts";
 import { writeGitFiles } from "./git-files.ts";
 import type { GitHost } from "./git-process.ts";
-import { createGitHttpHandler, type GitHttpHandler } from "./http-handler.ts";
+import { createGitHttpHandler } from "./http-handler.ts";
 import { defaultGitLimits, type GitLimits } from "./limits.ts";
 import { createSshServer } from "./ssh-server.ts";
 
@@ -34,23 +35,10 @@ export interface GitServersOptions {
   readonly limits?: Partial<GitLimits>;
 }
 
-export interface GitServers {
-  /** Starts SSH; until then, pushes over HTTP are refused too. Rejects if the port is in use. */
-  listen(): Promise<void>;
-  /** The SSH port; 0 before `listen`, and if SSH stays closed. */
-  readonly port: number;
-  /** Why SSH stays closed; null if it does not. */
-  readonly problem: string | null;
-  /** The fingerprint of the SSH host key, as clients show it. */
-  readonly fingerprint: string;
-  /** Must be mounted for every path under `/git/`. */
-  readonly httpHandler: GitHttpHandler;
-  /** Accepts no more calls, waits for running ones, and kills those left after `graceMs`. */
-  close(graceMs: number): Promise<void>;
-}
+export type GitServers = Awaited<ReturnType<typeof createGitServers>>;
 
 /** Prepares both servers; nothing listens yet. Rejects if the folder can't be written. */
-export async function createGitServers(options: GitServersOptions): Promise<GitServers> {
+export async function createGitServers(options: GitServersOptions) {
   const host = await prepareHost(options);
   const { hostKeyFile, knownHostKey = null } = options;
   // With a new key, every client would report an attack.
@@ -62,20 +50,26 @@ export async function createGitServers(options: GitServersOptions): Promise<GitS
   let port = 0;
   let isClosing = false;
   return {
+    /** Starts SSH; until then, pushes over HTTP are refused too. Rejects if the port is in use. */
     listen: async () => {
       port = (await ssh?.listen(options.ssh)) ?? 0;
     },
+    /** The SSH port; 0 before `listen`, and if SSH stays closed. */
     get port() {
       return port;
     },
+    /** Why SSH stays closed; null if it does not. */
     problem,
+    /** The fingerprint of the SSH host key, as clients show it. */
     fingerprint: hostKey === null ? String(knownHostKey) : hostKeyFingerprint(hostKey),
-    httpHandler: async (req, res) => {
+    /** Must be mounted for every path under `/git/`. */
+    httpHandler: async (req: IncomingMessage, res: ServerResponse) => {
       if (isClosing)
         res.writeHead(503, { "retry-after": "5", connection: "close" }).end("Berth is restarting; try again.\n");
       else await handle(req, res);
     },
-    close: async (graceMs) => {
+    /** Accepts no more calls, waits for running ones, and kills those left after `graceMs`. */
+    close: async (graceMs: number) => {
       isClosing = true;
       ssh?.stopListening();
       await endProcesses(host, graceMs);

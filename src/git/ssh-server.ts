@@ -5,18 +5,11 @@ import type { GitHost } from "./git-process.ts";
 import { authenticate, type SshIdentity } from "./authenticate.ts";
 import { serveSshSession } from "./ssh-session.ts";
 
-export interface SshServer {
-  listen(at: { host: string; port: number }): Promise<number>;
-  /** Accepts no more connections. */
-  stopListening(): void;
-  destroy(): void;
-}
-
 const keepaliveIntervalMs = 15_000;
 const keepaliveCountMax = 4;
 
 /** Creates an SSH server that accepts only public keys and git's two services. `hostKey` is a private key in OpenSSH's format. */
-export function createSshServer(host: GitHost, hostKey: string): SshServer {
+export function createSshServer(host: GitHost, hostKey: string) {
   const sockets = new Map<string, Visitor>();
   const config = { hostKeys: [hostKey], ident: "Berth", keepaliveInterval: keepaliveIntervalMs, keepaliveCountMax };
   const ssh = new ssh2.Server(config, (client: Connection, info: { ip: string; port: number }) => {
@@ -26,10 +19,11 @@ export function createSshServer(host: GitHost, hostKey: string): SshServer {
   });
   const server = createServer((socket) => acceptSocket(host, { sockets, ssh }, socket));
   return {
-    listen: async ({ host: address, port }) => {
+    listen: async ({ host: address, port }: { host: string; port: number }) => {
       await new Promise<void>((done, fail) => server.once("error", fail).listen(port, address, done));
       return (server.address() as AddressInfo).port;
     },
+    /** Accepts no more connections. */
     stopListening: () => void server.close(),
     destroy: () => {
       for (const { socket } of sockets.values()) socket.destroy();

@@ -12,18 +12,13 @@ export interface PlaceLimits {
   readonly waitingPerOwner: number;
 }
 
-export interface FairPlaces {
-  /** Waits for a slot and returns a function that releases it; null when the owner has too many waiting requests. */
-  take(place: Place, signal: AbortSignal): Promise<(() => void) | null>;
-}
-
 interface Waiting {
   readonly place: Place;
   readonly enter: (leave: () => void) => void;
 }
 
 /** Creates a limited number of slots: one per key, at most `perOwner` per owner. The owner with the fewest is served first. */
-export function createFairPlaces(limits: PlaceLimits): FairPlaces {
+export function createFairPlaces(limits: PlaceLimits) {
   const taken = new Set<Place>();
   const waiting = new Set<Waiting>();
   const of = (owner: string) => [...taken].filter((place) => place.owner === owner).length;
@@ -48,7 +43,8 @@ export function createFairPlaces(limits: PlaceLimits): FairPlaces {
   }
 
   return {
-    async take(place, signal) {
+    /** Waits for a slot and returns a function that releases it; null when the owner has too many waiting requests. */
+    async take(place: Place, signal: AbortSignal) {
       signal.throwIfAborted();
       const others = [...waiting].filter((each) => each.place.owner === place.owner);
       if (others.length >= limits.waitingPerOwner) return null;

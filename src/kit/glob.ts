@@ -1,10 +1,4 @@
-export interface Glob {
-  /**
-   * Returns whether the whole path matches. Takes at most as many steps as the pattern and the path have characters, multiplied, and adds
-   * them to `work`: a backtracking expression can take years for a pattern such as `*a*a*a*b`.
-   */
-  matches(path: string, work: Work): boolean;
-}
+export type Glob = ReturnType<typeof createGlob>;
 
 /** Counts the steps of matching, so that a caller can give up on a tenant's costly patterns. */
 export interface Work {
@@ -24,10 +18,14 @@ type Part =
   | { readonly kind: "either"; readonly choices: readonly (readonly Part[])[] };
 
 /** Parses a pattern; characters without a meaning in the dialect stand for themselves. */
-export function createGlob(pattern: string, dialect: GlobDialect): Glob {
+export function createGlob(pattern: string, dialect: GlobDialect) {
   const parts = parse(tokensOf(pattern, dialect));
   return {
-    matches(path, work) {
+    /**
+     * Returns whether the whole path matches. Takes at most as many steps as the pattern and the path have characters, multiplied, and adds
+     * them to `work`: a backtracking expression can take years for a pattern such as `*a*a*a*b`.
+     */
+    matches(path: string, work: Work) {
       const characters = [...path];
       return ends(parts, [0], { characters, work }).at(-1) === characters.length;
     },

@@ -1,15 +1,10 @@
-export interface LinkedSignal {
-  readonly signal: AbortSignal;
-  abort(reason: unknown): void;
-  /** Removes its listeners from the sources, so that it and its own listeners can be garbage-collected. */
-  release(): void;
-}
+export type LinkedSignal = ReturnType<typeof linkSignals>;
 
 /**
  * Returns a signal that aborts with any of the sources and can be released before they end. AbortSignal.any can't: while a source lives,
  * Node keeps every such signal that has a listener, and everything the listeners reference.
  */
-export function linkSignals(...sources: readonly AbortSignal[]): LinkedSignal {
+export function linkSignals(...sources: readonly AbortSignal[]) {
   const own = new AbortController();
   const ties = sources.map((source) => {
     const abort = () => own.abort(source.reason);
@@ -20,7 +15,8 @@ export function linkSignals(...sources: readonly AbortSignal[]): LinkedSignal {
   if (aborted) own.abort(aborted.reason);
   return {
     signal: own.signal,
-    abort: (reason) => own.abort(reason),
+    abort: (reason: unknown) => own.abort(reason),
+    /** Removes its listeners from the sources, so that it and its own listeners can be garbage-collected. */
     release: () => ties.forEach((untie) => untie()),
   };
 }

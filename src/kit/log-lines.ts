@@ -43,17 +43,13 @@ function isWithinCharacter(byte = 0): boolean {
   return (byte & 0b1100_0000) === 0b1000_0000;
 }
 
-export interface LineSplitter {
-  push(chunk: Buffer): void;
-  /** Emits a last line that has no line feed. */
-  end(): void;
-}
+export type LineSplitter = ReturnType<typeof createLineSplitter>;
 
 /**
  * Splits output into lines in bounded memory and time, whatever is printed. As on a terminal, a carriage return restarts the line, so only
  * the final state of a progress bar is kept. Of an overlong line only the start is emitted; `cutLine` marks it.
  */
-export function createLineSplitter(onLine: (line: string) => void): LineSplitter {
+export function createLineSplitter(onLine: (line: string) => void) {
   const decoder = new StringDecoder("utf8");
   let line = "";
   let hasReturned = false;
@@ -84,7 +80,8 @@ export function createLineSplitter(onLine: (line: string) => void): LineSplitter
   }
 
   return {
-    push: (chunk) => take(decoder.write(chunk)),
+    push: (chunk: Buffer) => take(decoder.write(chunk)),
+    /** Emits a last line that has no line feed. */
     end() {
       take(decoder.end());
       if (line !== "") finish();

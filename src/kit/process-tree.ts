@@ -9,17 +9,14 @@ export interface TreeProcess {
   readonly cpuSeconds: number;
 }
 
-export interface ProcessTree {
-  childrenOf(pid: number): readonly TreeProcess[];
-  descendantsOf(pid: number): readonly TreeProcess[];
-}
+export type ProcessTree = ReturnType<typeof readProcessTree>;
 
 // Node can't call sysconf(_SC_PAGESIZE). 4 KiB holds on x86-64 and on nearly all arm64 kernels.
 const pageBytes = 4096;
 // sysconf(_SC_CLK_TCK) is 100 on every Linux that Node runs on.
 const ticksPerSecond = 100;
 
-export function readProcessTree(): ProcessTree {
+export function readProcessTree() {
   const children = new Map<number, TreeProcess[]>();
   for (const pid of processIds()) {
     const found = readProcess(pid);

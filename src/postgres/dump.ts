@@ -122,19 +122,11 @@ async function streamDump(
   }
 }
 
-interface Dumping {
-  readonly content: Readable;
-  /** Throws unless the programs succeeded. The archive's reader must not see its end before this resolves. */
-  readonly check: () => Promise<void>;
-  readonly halt: () => void;
-  readonly ended: Promise<unknown>;
-}
-
 /** Starts pg_dump and the compressor. pg_dump writes straight into the compressor's input, so the data does not pass through this process. */
 function startBoth(
   { command, env, compressor }: { command: Command; env: Record<string, string>; compressor: Command | null },
   signal: AbortSignal,
-): Dumping {
+) {
   const second = compressor === null ? null : start(compressor, { env: programEnvironment, ownGroup: true });
   const first = start(command, { env, ownGroup: true, ...(second === null ? {} : { into: second.stdin }) });
   // Close our copy of the pipe: pg_dump now has the only one, so the compressor's input ends when pg_dump exits.
@@ -144,6 +136,7 @@ function startBoth(
   const compressed = second === null ? null : endOf(second, signal);
   return {
     content: (second ?? first).stdout,
+    /** Throws unless the programs succeeded. The archive's reader must not see its end before this resolves. */
     check: async () => {
       const { exitCode, stderr } = await dumped;
       signal.throwIfAborted();

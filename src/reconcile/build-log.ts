@@ -3,28 +3,14 @@ import { trimLast } from "../kit/trim-last.ts";
 import type { Platform } from "./platform.ts";
 
 /** Writes a build's log: lines in order, with secrets redacted, in batches. */
-export interface BuildLog {
-  line(text: string): void;
-  /** A step of the deploy: `-----> text`. */
-  step(text: string): void;
-  detail(text: string): void;
-  problem(text: string): void;
-  /** Resolves once all lines are stored. Lines that can't be stored are lost: a full disk must not change the outcome of the work. */
-  flush(): Promise<void>;
-  /** Returns the newest lines, to include in a failure. */
-  tail(): readonly string[];
-}
+export type BuildLog = ReturnType<typeof createBuildLog>;
 
 const tailLines = 30;
 
 export type LogPlace = Pick<Platform, "log"> & { readonly ports: Pick<Platform["ports"], "logStore"> };
 
 /** Creates a build log. If `buildId` is null, the log has no reader (a rollback has no build of its own) and lines are kept only for the tail. */
-export function createBuildLog(
-  { ports, log }: LogPlace,
-  buildId: string | null,
-  redact: (text: string) => string,
-): BuildLog {
+export function createBuildLog({ ports, log }: LogPlace, buildId: string | null, redact: (text: string) => string) {
   let waiting: string[] = [];
   let writing: Promise<void> = Promise.resolve();
   let scheduled = false;
@@ -60,10 +46,13 @@ export function createBuildLog(
 
   return {
     line,
-    step: (text) => line(`-----> ${text}`),
-    detail: (text) => line(`       ${text}`),
-    problem: (text) => line(` !     ${text}`),
+    /** A step of the deploy: `-----> text`. */
+    step: (text: string) => line(`-----> ${text}`),
+    detail: (text: string) => line(`       ${text}`),
+    problem: (text: string) => line(` !     ${text}`),
+    /** Resolves once all lines are stored. Lines that can't be stored are lost: a full disk must not change the outcome of the work. */
     flush: write,
+    /** Returns the newest lines, to include in a failure. */
     tail: () => [...tail],
   };
 }

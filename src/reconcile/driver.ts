@@ -29,32 +29,27 @@ export interface TaskStatus {
   readonly failing: boolean;
 }
 
-export interface Driver {
-  /** Starts all tasks; resolves once each has run once or is stopped. */
-  start(): Promise<void>;
-  /** Stops all tasks: starts no new runs, and waits for running ones. */
-  stop(): Promise<void>;
-  status(): readonly TaskStatus[];
-  wake(name: string): void;
-}
+export type Driver = ReturnType<typeof createDriver>;
 
 /**
  * Runs each task in its own loop, on wake-ups and at least once per period, never concurrently with itself. Faults are logged, and the loop
  * continues.
  */
-export function createDriver(options: { tasks: readonly Task[]; wakeups: Wakeups; log: Log }): Driver {
+export function createDriver(options: { tasks: readonly Task[]; wakeups: Wakeups; log: Log }) {
   const stopping = new AbortController();
   const loops = options.tasks.map((task) => createLoop(task, options, stopping.signal));
   return {
+    /** Starts all tasks; resolves once each has run once or is stopped. */
     async start() {
       await Promise.all(loops.map((loop) => loop.start()));
     },
+    /** Stops all tasks: starts no new runs, and waits for running ones. */
     async stop() {
       stopping.abort(new Error("the platform is stopping"));
       await Promise.all(loops.map((loop) => loop.ended()));
     },
     status: () => loops.map((loop) => loop.status()),
-    wake(name) {
+    wake(name: string) {
       loops.find((loop) => loop.status().name === name)?.wake();
     },
   };

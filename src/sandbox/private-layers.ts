@@ -5,21 +5,10 @@ import { run, runOk } from "../kit/exec.ts";
 import { folderBytes } from "../kit/folder-bytes.ts";
 import type { SandboxApp } from "./spec.ts";
 
-export interface PrivateLayers {
-  /** Image of a file system with an overlay's two empty folders, copied for one sandbox's changes. Missing if it was not created. */
-  readonly template: string;
-  /** Without namespaces: copies the folder for one sandbox. */
-  copy(id: string, app: SandboxApp, owner: number): Promise<SandboxApp>;
-  /** Returns how much disk space that copy uses. */
-  copyBytes(id: string): Promise<number>;
-  /** Removes that copy. Idempotent. */
-  remove(id: string): Promise<void>;
-  /** The sandboxes that have a copy. */
-  ids(): readonly string[];
-}
+export type PrivateLayers = Awaited<ReturnType<typeof openPrivateLayers>>;
 
 /** Prepares layers of `bytes` in `folder` and removes templates of other sizes that earlier starts left. */
-export async function openPrivateLayers(folder: string, bytes: number): Promise<PrivateLayers> {
+export async function openPrivateLayers(folder: string, bytes: number) {
   mkdirSync(folder, { recursive: true, mode: 0o711 });
   const template = join(folder, `empty-overlay-${bytes}.ext4`);
   for (const name of readdirSync(folder))
@@ -27,15 +16,20 @@ export async function openPrivateLayers(folder: string, bytes: number): Promise<
   if (process.geteuid?.() === 0 && !existsSync(template)) await makeTemplate(template, bytes);
   const copyOf = (id: string) => join(folder, `copy-${id}`);
   return {
+    /** Image of a file system with an overlay's two empty folders, copied for one sandbox's changes. Missing if it was not created. */
     template,
-    async copy(id, { source }, owner) {
+    /** Without namespaces: copies the folder for one sandbox. */
+    async copy(id: string, { source }: SandboxApp, owner: number): Promise<SandboxApp> {
       await rm(copyOf(id), { recursive: true, force: true });
       await runOk({ file: "cp", args: ["-a", "--reflink=auto", source, copyOf(id)] });
       if (process.geteuid?.() === 0) await runOk({ file: "chown", args: ["-R", `${owner}:${owner}`, copyOf(id)] });
       return { source: copyOf(id), access: "write" };
     },
-    copyBytes: async (id) => (await folderBytes(copyOf(id))) ?? 0,
-    remove: (id) => rm(copyOf(id), { recursive: true, force: true }),
+    /** Returns how much disk space that copy uses. */
+    copyBytes: async (id: string) => (await folderBytes(copyOf(id))) ?? 0,
+    /** Removes that copy. Idempotent. */
+    remove: (id: string) => rm(copyOf(id), { recursive: true, force: true }),
+    /** The sandboxes that have a copy. */
     ids: () => readdirSync(folder).flatMap((name) => (name.startsWith("copy-") ? [name.slice("copy-".length)] : [])),
   };
 }

@@ -6,22 +6,12 @@ import { processIds, readProcessFile } from "../kit/processes.ts";
  * namespace, the marker is in bubblewrap's command line: killing bubblewrap ends the whole namespace. Without one, it is in the
  * environment, which every child inherits.
  */
-export interface ProcessMarkers {
-  /** A bubblewrap option that has no other effect. */
-  option(id: string): string[];
-  variable(id: string): Readonly<Record<string, string>>;
-  /** Kills every process that carries the marker now, except `sparedPid`. Returns how many there were. */
-  kill(id: string, sparedPid?: number): number;
-  /** Kills repeatedly until no process carries the marker: a process forked while its parent is being killed is missed at first. */
-  end(id: string): Promise<void>;
-  /** The sandboxes that have running processes. */
-  ids(): readonly string[];
-}
+export type ProcessMarkers = ReturnType<typeof openProcessMarkers>;
 
 const variableName = "BERTH_SANDBOX";
 
 /** Opens the markers of a state folder, which `tag` (lower-case hexadecimal) identifies. */
-export function openProcessMarkers(tag: string): ProcessMarkers {
+export function openProcessMarkers(tag: string) {
   const optionOf = (id: string) => ["--unsetenv", `berth-${tag}-${id}`];
   const found = new RegExp(`\0--unsetenv\0berth-${tag}-([a-z0-9_-]+)\0|(?:^|\0)${variableName}=${tag}-([a-z0-9_-]+)\0`);
   const idOf = (pid: number) => {
@@ -34,12 +24,16 @@ export function openProcessMarkers(tag: string): ProcessMarkers {
     return pids.length;
   };
   return {
+    /** A bubblewrap option that has no other effect. */
     option: optionOf,
-    variable: (id) => ({ [variableName]: `${tag}-${id}` }),
+    variable: (id: string) => ({ [variableName]: `${tag}-${id}` }),
+    /** Kills every process that carries the marker now, except `sparedPid`. Returns how many there were. */
     kill,
-    async end(id) {
+    /** Kills repeatedly until no process carries the marker: a process forked while its parent is being killed is missed at first. */
+    async end(id: string) {
       for (let round = 0; round < 50 && kill(id) > 0; round += 1) await sleep(10);
     },
+    /** The sandboxes that have running processes. */
     ids: () => [...new Set(others().flatMap((pid) => idOf(pid) ?? []))],
   };
 }

@@ -13,14 +13,10 @@ export type Columns<Table extends keyof Tables, Name extends keyof Selectable<Ta
   Pick<Selectable<Tables[Table]>, Name>
 >;
 
-export interface Database {
-  readonly db: Db;
-  readonly pool: pg.Pool;
-  close(): Promise<void>;
-}
+export type Database = ReturnType<typeof openDatabase>;
 
 /** Opens the control plane's database. Timestamps are RFC 3339 text in UTC, bigints numbers. A lost connection is replaced. */
-export function openDatabase(options: { readonly connection: pg.PoolConfig; readonly log: Log }): Database {
+export function openDatabase(options: { readonly connection: pg.PoolConfig; readonly log: Log }) {
   const pool = new pg.Pool({ ...pooling, ...options.connection, ...session });
   // The pool handles errors of idle connections only; an unhandled error on a connection in use would crash the process. Its query fails anyway.
   pool.on("connect", (client) => client.on("error", () => {}));

@@ -1,15 +1,10 @@
 import type { Topic, Wakeups } from "./wakeups.ts";
 
 /** Wakes a polling loop: it waits for a notification or a time limit. */
-export interface Signal {
-  notify(): void;
-  /** Resolves to true on a notification, including one since the last wait; to false after `atMostMs` or when `signal` aborts. */
-  wait(atMostMs: number, signal?: AbortSignal): Promise<boolean>;
-  stop(): void;
-}
+export type Signal = ReturnType<typeof createSignal>;
 
 /** Subscribes to wake-ups of these topics, limited to `id` if given. A notification between two waits is kept. */
-export function createSignal(wakeups: Pick<Wakeups, "on">, topics: readonly Topic[], id?: string): Signal {
+export function createSignal(wakeups: Pick<Wakeups, "on">, topics: readonly Topic[], id?: string) {
   let isSignalled = false;
   let end = () => {};
   const notify = () => {
@@ -22,7 +17,8 @@ export function createSignal(wakeups: Pick<Wakeups, "on">, topics: readonly Topi
   const unlisten = topics.map((topic) => wakeups.on(topic, listen));
   return {
     notify,
-    async wait(atMostMs, signal) {
+    /** Resolves to true on a notification, including one since the last wait; to false after `atMostMs` or when `signal` aborts. */
+    async wait(atMostMs: number, signal?: AbortSignal) {
       if (!isSignalled && !signal?.aborted) {
         const { promise, resolve } = Promise.withResolvers<void>();
         end = resolve;

@@ -3,12 +3,7 @@ import { statSync } from "node:fs";
 import { createKeyring, readKeyring, type Keyring } from "./keyring.ts";
 
 /** Seals secrets for the database with a key that is never stored in it. A value sealed for one project and name can't be opened for another. */
-export interface Vault {
-  seal(projectId: string, name: string, text: string): Buffer;
-  /** Throws `VaultRefused` when the value was sealed under another key, project or name, or was modified. */
-  open(projectId: string, name: string, sealed: Buffer): string;
-  currentKey(): number;
-}
+export type Vault = ReturnType<typeof openVault>;
 
 /** Thrown when a sealed value can't be opened. The message is a sentence for the operator and holds no secret. */
 class VaultRefused extends Error {
@@ -16,15 +11,16 @@ class VaultRefused extends Error {
 }
 
 /** Opens the vault of a key file and creates the file (mode 0600) if it does not exist. Picks up keys that a rotation adds. */
-export function openVault(options: { readonly keyFile: string }): Vault {
+export function openVault(options: { readonly keyFile: string }) {
   createKeyring(options.keyFile);
   const keys = watchedKeyring(options.keyFile);
   return {
-    seal(projectId, name, text) {
+    seal(projectId: string, name: string, text: string) {
       const { current, keys: all } = keys();
       return sealWith({ number: current, key: all.get(current) as Buffer }, { projectId, name }, text);
     },
-    open(projectId, name, sealed) {
+    /** Throws `VaultRefused` when the value was sealed under another key, project or name, or was modified. */
+    open(projectId: string, name: string, sealed: Buffer) {
       const number = keyOf(sealed);
       const key = keys().keys.get(number);
       if (!key)

@@ -34,15 +34,7 @@ export type Topic =
 export type WakeupListener = (id: string) => void;
 
 /** Notifies processes that something changed. Only a hint, which may be lost: every listener must also poll from time to time. */
-export interface Wakeups {
-  /** Wakes all listeners once `tx` commits. */
-  send(tx: Db | Tx, topic: Topic, id?: string): Promise<void>;
-  /** Calls the listener with the id that was sent, or with `""` when anything may have changed. Returns a function that unsubscribes. */
-  on(topic: Topic, listener: WakeupListener): () => void;
-  /** Returns whether notifications currently arrive. */
-  isListening(): boolean;
-  close(): Promise<void>;
-}
+export type Wakeups = Awaited<ReturnType<typeof openWakeups>>;
 
 export interface WakeupsOptions {
   readonly connection: pg.ClientConfig;
@@ -50,17 +42,20 @@ export interface WakeupsOptions {
 }
 
 /** Listens on a dedicated connection and reconnects when it breaks; after a reconnect every listener is called with `""`. */
-export async function openWakeups(options: WakeupsOptions): Promise<Wakeups> {
+export async function openWakeups(options: WakeupsOptions) {
   const listeners = new Map<Topic, Set<WakeupListener>>();
   const line = new Line(options, (topic, id) => tell(listeners, options.log, topic, id));
   await line.open();
   return {
+    /** Wakes all listeners once `tx` commits. */
     send: sendWakeup,
-    on(topic, listener) {
+    /** Calls the listener with the id that was sent, or with `""` when anything may have changed. Returns a function that unsubscribes. */
+    on(topic: Topic, listener: WakeupListener) {
       const set = listeners.get(topic) ?? new Set();
       listeners.set(topic, set.add(listener));
       return () => void set.delete(listener);
     },
+    /** Returns whether notifications currently arrive. */
     isListening: () => line.isListening(),
     close: () => line.close(),
   };

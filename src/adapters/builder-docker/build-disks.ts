@@ -3,9 +3,7 @@ import { join } from "node:path";
 import { folderBytesNow } from "../../kit/folder-bytes.ts";
 
 /** How much of one engine's disk its running builds use. */
-export interface BuildDisks {
-  enter(build: RunningBuild): TakenDisk;
-}
+export type BuildDisks = ReturnType<typeof createBuildDisks>;
 
 export interface RunningBuild {
   /** Names of the layers and cache folders that its commands have written so far. */
@@ -29,7 +27,7 @@ const lookEveryMs = 500;
  * Attributes the entries of an engine's data to its builds. What a command writes is the build's alone. What the engine writes itself names
  * no build: such an entry belongs in equal parts to the builds that the engine serves when the entry is first seen.
  */
-export function createBuildDisks(dataRoot: string): BuildDisks {
+export function createBuildDisks(dataRoot: string) {
   const builds = new Set<RunningBuild>();
   const shared = new Map<string, ReadonlySet<RunningBuild>>();
   let known = new Set<string>();
@@ -49,7 +47,7 @@ export function createBuildDisks(dataRoot: string): BuildDisks {
     shared.clear();
   };
   return {
-    enter(build) {
+    enter(build: RunningBuild) {
       if (builds.size === 0) begin();
       else look();
       builds.add(build);

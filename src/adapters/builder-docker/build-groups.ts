@@ -10,23 +10,7 @@ import type { SandboxParts } from "../../sandbox/sandbox.ts";
 
 type Limits = Pick<BuildLimits, "memoryBytes" | "processes">;
 
-export interface BuildGroups {
-  /** Parent group for the engine's settings; undefined if this machine has no control groups. */
-  readonly parent: string | undefined;
-  /** Must come first in the engine's PATH. */
-  readonly binDir: string;
-  /** Creates the group of the build whose commands carry `scope`. The scope is the project's, whose builds run one after the other. */
-  open(scope: string, limits: Limits, reach: readonly ForwardedSocket[]): BuildGroup;
-  close(): Promise<void>;
-}
-
-export interface BuildGroup {
-  /** Processor time used by the build's commands so far; undefined if it cannot be measured. */
-  cpuSeconds(): number | undefined;
-  /** Names of the layers and cache folders that the build's commands have written so far. */
-  layers(): readonly string[];
-  remove(): Promise<void>;
-}
+export type BuildGroups = ReturnType<typeof openBuildGroups>;
 
 /**
  * Creates the control groups of builds. BuildKit runs the commands of all builds in one group, without limits per build, through the `runc`
@@ -34,10 +18,7 @@ export interface BuildGroup {
  * commands get; commands without one share a group with the limits of one build. It limits the size of files, too: a sparse file costs the
  * command nothing, but packing the layer reads all of it.
  */
-export function openBuildGroups(
-  dir: string,
-  limits: Limits & Forwarding & { readonly fileBytes: number },
-): BuildGroups {
+export function openBuildGroups(dir: string, limits: Limits & Forwarding & { readonly fileBytes: number }) {
   const groups = openCgroups(`berth-builds-${tagOf(dir).slice(0, 8)}`);
   const places = join(dir, "groups");
   const binDir = join(dir, "bin");
@@ -49,9 +30,12 @@ export function openBuildGroups(
   writeWrapper(binDir, { places, parent, fileBytes: limits.fileBytes });
   const used = new Set<string>();
   return {
+    /** Parent group for the engine's settings; undefined if this machine has no control groups. */
     parent: parent === undefined ? undefined : `${parent}/${others}`,
+    /** Must come first in the engine's PATH. */
     binDir,
-    open(scope, own, reach) {
+    /** Creates the group of the build whose commands carry `scope`. The scope is the project's, whose builds run one after the other. */
+    open(scope: string, own: Limits, reach: readonly ForwardedSocket[]) {
       const place = join(places, tagOf(scope).slice(0, 16));
       // Reuses few names: runc leaves an empty folder per name in hierarchies without limits.
       const name = freeName(used);
@@ -67,7 +51,9 @@ export function openBuildGroups(
         return layers;
       };
       return {
+        /** Processor time used by the build's commands so far; undefined if it cannot be measured. */
         cpuSeconds: () => groups.usage(name)?.cpuSeconds,
+        /** Names of the layers and cache folders that the build's commands have written so far. */
         layers: readLayers,
         async remove() {
           readLayers();

@@ -8,20 +8,7 @@ import { copyImage, findImage } from "./move-image.ts";
 import { mayStartFrom } from "./read-dockerfile.ts";
 
 /** The engines that build: one shared by all organizations, and one for each organization that pulls private images. */
-export interface EngineKeeper {
-  /** Reserves an engine for one build; it starts when the build first asks for it. Null means the shared engine. */
-  use(organization: string | null): EngineUse;
-  /** Removes an organization's own engine and what it pulled, unless another build uses it. */
-  forget(organization: string): Promise<void>;
-  stop(): Promise<void>;
-}
-
-export interface EngineUse {
-  /** Returns the engine, with the shared images that this Dockerfile may start from. */
-  engine(dockerfile: string): Promise<BuildEngine>;
-  /** Call it when the build has ended. */
-  release(): void;
-}
+export type EngineKeeper = ReturnType<typeof keepEngines>;
 
 export interface KeptEngines {
   readonly options: BuildEngineOptions;
@@ -38,7 +25,7 @@ const idleMs = 600_000;
  * Creates the keeper of build engines. BuildKit serves a stored manifest or layer to every build that names its digest, without asking the
  * registry again, so what an organization's credentials pulled stays in its own engine, whose files no other organization's build can read.
  */
-export function keepEngines(kept: KeptEngines): EngineKeeper {
+export function keepEngines(kept: KeptEngines) {
   const engines = new Map<string, KeptEngine>();
   const dirOf = (organization: string | null) =>
     organization === null ? kept.options.dir : join(kept.options.dir, "organizations", organization);
@@ -49,8 +36,10 @@ export function keepEngines(kept: KeptEngines): EngineKeeper {
     return found;
   };
   return {
-    use: (organization) => of(organization).use(),
-    async forget(organization) {
+    /** Reserves an engine for one build; it starts when the build first asks for it. Null means the shared engine. */
+    use: (organization: string | null) => of(organization).use(),
+    /** Removes an organization's own engine and what it pulled, unless another build uses it. */
+    async forget(organization: string) {
       const dir = dirOf(organization);
       const engine = engines.get(dir);
       if (!existsSync(dir) || engine?.isUsed() === true) return;
@@ -64,16 +53,9 @@ export function keepEngines(kept: KeptEngines): EngineKeeper {
   };
 }
 
-interface KeptEngine {
-  use(): EngineUse;
-  isUsed(): boolean;
-  stop(): Promise<void>;
-}
+type KeptEngine = ReturnType<typeof keepEngine>;
 
-function keepEngine(
-  { options, runEngine, sharedImages, privateRegistries }: KeptEngines,
-  endsIdle: boolean,
-): KeptEngine {
+function keepEngine({ options, runEngine, sharedImages, privateRegistries }: KeptEngines, endsIdle: boolean) {
   let current: Promise<BuildEngine> | undefined;
   let stopping = Promise.resolve();
   let users = 0;
@@ -112,7 +94,9 @@ function keepEngine(
       users += 1;
       clearTimeout(timer);
       return {
+        /** Returns the engine, with the shared images that this Dockerfile may start from. */
         engine: engineFor,
+        /** Call it when the build has ended. */
         release() {
           users -= 1;
           if (endsIdle && users === 0) timer = setTimeout(() => void stop(), idleMs).unref();

@@ -18,16 +18,11 @@ export interface SessionAnswers {
   readonly credentials: (host: string) => Pick<RegistryLogin, "username" | "password"> | undefined;
 }
 
-export interface BuildSession {
-  readonly id: string;
-  close(): void;
-}
-
 /**
  * Opens the connection on which BuildKit calls back during a build: it speaks gRPC to a server on our end of an upgraded connection. It
  * polls the health service every second and drops a session without one, after which secrets could not be read.
  */
-export async function openBuildSession(socketPath: string, answers: SessionAnswers): Promise<BuildSession> {
+export async function openBuildSession(socketPath: string, answers: SessionAnswers) {
   const id = randomUUID();
   const socket = await dial(socketPath, id);
   const session = performServerHandshake(socket);

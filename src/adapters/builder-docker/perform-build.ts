@@ -102,15 +102,6 @@ function secretsOf({ options, request }: BuildRun): ReadonlyMap<string, Buffer> 
   ]);
 }
 
-interface BuildWatch {
-  readonly signal: AbortSignal;
-  /** Call it when the build prints something or starts its next step. */
-  heard(): void;
-  /** Throws if the build was stopped for its silence. */
-  check(): void;
-  stop(): void;
-}
-
 const pollEveryMs = 500;
 // Processor seconds that count as a sign of life; an engine that only waits uses about none.
 const busySeconds = 0.5;
@@ -120,7 +111,7 @@ function watchBuild(
   time: Pick<TimeLimit, "signal">,
   silenceMs: number,
   look: { cpuSeconds(): number | undefined; running(): string | undefined },
-): BuildWatch {
+) {
   const stopper = new AbortController();
   let heardMs = Date.now();
   let usedSeconds = look.cpuSeconds() ?? 0;
@@ -137,7 +128,9 @@ function watchBuild(
   }, pollEveryMs);
   return {
     signal: AbortSignal.any([time.signal, stopper.signal]),
+    /** Call it when the build prints something or starts its next step. */
     heard: () => (heardMs = Date.now()),
+    /** Throws if the build was stopped for its silence. */
     check() {
       if (hung === undefined || time.signal.aborted) return;
       const summary = `\`${hung}\` hung: it printed and computed nothing for ${Math.round(silenceMs / 1000)} s.`;

@@ -2,21 +2,7 @@ import { BuildRefused } from "../../detection/failures.ts";
 import { heredocsOf, writeOutHeredocs, type ContextFile, type Heredoc, type HeredocInstruction } from "./heredocs.ts";
 
 /** What the builder must know about a project's Dockerfile before the build. */
-export interface Dockerfile {
-  /** The text to build: the source without lines that name a frontend, and with instructions rewritten that the engine's frontend cannot read. */
-  readonly text: string;
-  /** Names declared by `ARG`. */
-  readonly args: readonly string[];
-  /** Names of its stages, in lower case. */
-  readonly stages: readonly string[];
-  /** Words after `FROM` and `from=` that look like the name of a stage, but name none. */
-  readonly unknownStages: readonly string[];
-  /** Maps a line of `text` to the line of the source. */
-  readonly originalLine: (line: number) => number;
-  readonly notes: readonly string[];
-  /** Files that the text needs in the build's context besides the source's. */
-  readonly files: readonly ContextFile[];
-}
+export type Dockerfile = ReturnType<typeof readDockerfile>;
 
 export interface Frontend {
   /** Heredocs and `COPY --link`, which Docker 23 introduced. */
@@ -27,7 +13,7 @@ export interface Frontend {
  * Reads a Dockerfile. A line `# syntax=` makes BuildKit fetch and run an image as its frontend: Docker's own images are removed, because
  * the engine includes that frontend; all others are refused. Takes time linear in the source's length, as this is a stranger's file.
  */
-export function readDockerfile(source: string, frontend: Frontend = { readsHeredocs: true }): Dockerfile {
+export function readDockerfile(source: string, frontend: Frontend = { readsHeredocs: true }) {
   if (source.length > maxLength) throw invalid(`The Dockerfile has more than ${maxLength / 1024} KiB.`);
   const lines = linesOf(source);
   const { notes, escape } = takeDirectives(lines);
@@ -39,12 +25,18 @@ export function readDockerfile(source: string, frontend: Frontend = { readsHered
   const { written, files } = writeText(lines, found, frontend);
   const stages = new Set(found.flatMap(({ name, rest }) => (name === "FROM" ? (stageIn(rest).as ?? []) : [])));
   return {
+    /** The text to build: the source without lines that name a frontend, and with instructions rewritten that the engine's frontend cannot read. */
     text: written.map(({ text }) => text).join("\n"),
+    /** Names declared by `ARG`. */
     args: [...new Set(args)].filter((name) => !name.startsWith(settingsPrefix)),
+    /** Names of its stages, in lower case. */
     stages: [...stages],
+    /** Words after `FROM` and `from=` that look like the name of a stage, but name none. */
     unknownStages: found.flatMap(sourcesIn).filter((name) => /^[a-z][\w-]*$/.test(name) && !stages.has(name)),
-    originalLine: (line) => written[line - 1]?.line ?? line,
+    /** Maps a line of `text` to the line of the source. */
+    originalLine: (line: number) => written[line - 1]?.line ?? line,
     notes,
+    /** Files that the text needs in the build's context besides the source's. */
     files,
   };
 }

@@ -15,18 +15,10 @@ export interface FailedVertex {
   readonly text: string;
 }
 
-export interface VertexLog {
-  take(progress: Progress): void;
-  failed(): FailedVertex | undefined;
-  running(): string | undefined;
-  /** Whether the engine itself is at work: it pulls, copies or downloads instead of running a command. */
-  isServed(): boolean;
-}
-
 const keptBytes = 256 * 1024;
 
 /** Writes BuildKit's progress to the log: each step once, with its output. `steps` are the plan's; null: the Dockerfile's lines are. */
-export function createVertexLog(log: BuildLog, steps: readonly Step[] | null): VertexLog {
+export function createVertexLog(log: BuildLog, steps: readonly Step[] | null) {
   const known = new Map<string, Known>();
   const printed = new Set<string>();
   const runningNow = () => [...known.values()].filter(({ vertex }) => vertex.started && !vertex.completed);
@@ -44,7 +36,7 @@ export function createVertexLog(log: BuildLog, steps: readonly Step[] | null): V
     if (vertex.cached) log.detail("nothing changed: taken from an earlier build");
   };
   return {
-    take({ vertexes, output }) {
+    take({ vertexes, output }: Progress) {
       for (const vertex of vertexes) take(vertex);
       for (const { vertex, bytes } of output) {
         const from = known.get(vertex);
@@ -65,6 +57,7 @@ export function createVertexLog(log: BuildLog, steps: readonly Step[] | null): V
       const [found] = runningNow();
       return found && instructionOf(found);
     },
+    /** Whether the engine itself is at work: it pulls, copies or downloads instead of running a command. */
     isServed: () => runningNow().some(({ vertex }) => !/^(?:\[[^\]]*\]\s*)?(?:ONBUILD\s+)?RUN\s/i.test(vertex.name)),
   };
 }

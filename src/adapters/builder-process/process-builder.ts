@@ -324,32 +324,26 @@ async function releaseContent({ workspace, trash }: Run, start: Start | null, is
 }
 
 /** Work that remains after a build has ended. Only the project's next build waits for it. */
-interface Upkeep {
-  /** Aborts when the platform stops. */
-  readonly signal: AbortSignal;
-  /** Runs these one after the other. Their errors do not fail the build; the next start removes what they leave behind. */
-  begin(projectId: string, works: readonly (() => Promise<void>)[]): void;
-  /** Resolves when no work of the project is in progress. */
-  of(projectId: string): Promise<void>;
-  /** Resolves when no work is in progress. */
-  all(): Promise<void>;
-  /** Aborts current work and skips the rest. */
-  stop(): Promise<void>;
-}
+type Upkeep = ReturnType<typeof createUpkeep>;
 
-function createUpkeep(): Upkeep {
+function createUpkeep() {
   const under = new Map<string, Promise<void>>();
   const stopping = new AbortController();
   const all = async () => void (await Promise.all(under.values()));
   return {
+    /** Aborts when the platform stops. */
     signal: stopping.signal,
-    begin(projectId, works) {
+    /** Runs these one after the other. Their errors do not fail the build; the next start removes what they leave behind. */
+    begin(projectId: string, works: readonly (() => Promise<void>)[]) {
       const work = runInTurn(works, stopping.signal);
       under.set(projectId, work);
       void work.then(() => under.get(projectId) === work && under.delete(projectId));
     },
-    of: (projectId) => under.get(projectId) ?? Promise.resolve(),
+    /** Resolves when no work of the project is in progress. */
+    of: (projectId: string) => under.get(projectId) ?? Promise.resolve(),
+    /** Resolves when no work is in progress. */
     all,
+    /** Aborts current work and skips the rest. */
     stop() {
       stopping.abort();
       return all();

@@ -109,13 +109,9 @@ export async function visitLines(
   }
 }
 
-interface Room {
-  readonly isFull: boolean;
-  /** Returns whether a line still fits and counts it; the first line always fits. Once a line does not fit, the page is full. */
-  take(line: string): boolean;
-}
+type Room = ReturnType<typeof createRoom>;
 
-function createRoom(limit: number): Room {
+function createRoom(limit: number) {
   let lines = 0;
   let bytes = 0;
   let isFull = limit <= 0;
@@ -123,7 +119,8 @@ function createRoom(limit: number): Room {
     get isFull() {
       return isFull;
     },
-    take(line) {
+    /** Returns whether a line still fits and counts it; the first line always fits. Once a line does not fit, the page is full. */
+    take(line: string) {
       bytes += Buffer.byteLength(line);
       const fits = !isFull && (lines === 0 || bytes <= mostPageBytes);
       if (fits) lines += 1;

@@ -16,15 +16,7 @@ export interface ServerLogin {
 }
 
 /** Finds the server that accepts writes by probing all servers. Never promotes one. */
-export interface Primary {
-  /** Rejects with a message for the operator if no server accepts writes. */
-  find(): Promise<ServerAddress>;
-  /** Returns the server that accepted writes at the last probe, if any. Probes again in the background when that is older than 4 s. */
-  lastSeen(): ServerAddress | undefined;
-  /** Databases on the cluster that every role may connect to, as of the last probe. */
-  openDatabases(): readonly string[];
-  connection(at: ServerAddress, database?: string): ServerConnection;
-}
+export type Primary = ReturnType<typeof followPrimary>;
 
 interface Seen {
   readonly at: ServerAddress;
@@ -55,7 +47,7 @@ const probeQuery = `
     ARRAY(SELECT datname::text FROM pg_database WHERE datallowconn AND datname NOT IN ('postgres', 'template1')
       AND has_database_privilege('public', oid, 'CONNECT')) AS open_databases`;
 
-export function followPrimary(login: ServerLogin): Primary {
+export function followPrimary(login: ServerLogin) {
   let known: Seen | undefined;
   let seenAt = -Infinity;
   let looking: Promise<Seen> | undefined;
@@ -78,17 +70,20 @@ export function followPrimary(login: ServerLogin): Primary {
     if (performance.now() - seenAt >= freshMs) lookOnce().catch(() => {});
   };
   return {
-    // Waits for a probe only if no primary is known; otherwise a standby that is down for days would delay every call.
+    /** Rejects with a message for the operator if no server accepts writes. */
     async find() {
+      // Waits for a probe only if no primary is known; otherwise a standby that is down for days would delay every call.
       refresh();
       return (known ?? (await lookOnce())).at;
     },
+    /** Returns the server that accepted writes at the last probe, if any. Probes again in the background when that is older than 4 s. */
     lastSeen() {
       refresh();
       return known?.at;
     },
+    /** Databases on the cluster that every role may connect to, as of the last probe. */
     openDatabases: () => known?.open_databases ?? [],
-    connection: (at, database) => connectionTo(login, at, database),
+    connection: (at: ServerAddress, database?: string) => connectionTo(login, at, database),
   };
 }
 

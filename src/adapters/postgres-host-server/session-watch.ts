@@ -12,14 +12,8 @@ const endGreedy = `
     FROM pg_stat_activity a JOIN unnest($1::int[], $2::text[]) AS given (pid, role) ON given.pid = a.pid AND given.role = a.usename)
   SELECT pid, pg_terminate_backend(pid) FROM watched WHERE kib * 1024 > $3`;
 
-/** Watches sessions of a server whose processes belong to another machine or user. */
-export interface SessionWatch {
-  /** Ends the session when it takes more memory than a reading statement may. The returned function ends the watch; resolves with whether it did. */
-  start(role: string, processId: number): () => Promise<boolean>;
-}
-
-/** Creates the watch; it has a connection of its own, but only while it watches a session. */
-export function createSessionWatch(superuser: () => Promise<ServerConnection>): SessionWatch {
+/** Watches sessions of a server whose processes belong to another machine or user; it has a connection of its own only while it watches one. */
+export function createSessionWatch(superuser: () => Promise<ServerConnection>) {
   const watched = new Map<number, { readonly role: string; hasEnded: boolean }>();
   let isRunning = false;
   // A session learns of its end before the statement that ends it answers.
@@ -49,7 +43,8 @@ export function createSessionWatch(superuser: () => Promise<ServerConnection>): 
     isRunning = false;
   }
   return {
-    start(role, processId) {
+    /** Ends the session when it takes more memory than a reading statement may. The returned function ends the watch; resolves with whether it did. */
+    start(role: string, processId: number) {
       const session = { role, hasEnded: false };
       watched.set(processId, session);
       if (!isRunning) {

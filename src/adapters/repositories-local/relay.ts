@@ -13,19 +13,13 @@ export interface RelayTarget {
   readonly slackBytes: number;
 }
 
-export interface Relay {
-  /** The address for clients: the path of a Unix socket, or a port of 127.0.0.1. */
-  readonly place: string | number;
-  /** Why the destination could not be reached or was cut off; null without a failure. */
-  problem(): string | null;
-  close(): void;
-}
+export type Relay = Awaited<ReturnType<typeof openRelay>>;
 
 const connectMs = 20_000;
 const mostConnections = 4;
 
 /** Opens the only way out for a process without a network: a socket whose connections all lead to one address. */
-export async function openRelay(target: RelayTarget, socketPath: string | null): Promise<Relay> {
+export async function openRelay(target: RelayTarget, socketPath: string | null) {
   const sockets = new Set<Duplex>();
   let problem: string | null = null;
   let bytes = 0;
@@ -68,7 +62,9 @@ export async function openRelay(target: RelayTarget, socketPath: string | null):
     else server.listen(socketPath, resolve);
   });
   return {
+    /** The address for clients: the path of a Unix socket, or a port of 127.0.0.1. */
     place: socketPath ?? (server.address() as { port: number }).port,
+    /** Why the destination could not be reached or was cut off; null without a failure. */
     problem: () => problem,
     close: () => {
       server.close();

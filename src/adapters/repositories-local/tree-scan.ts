@@ -8,19 +8,13 @@ export interface TreeScan {
   readonly broken: "entries" | "bytes" | "path" | "paths" | null;
 }
 
-export interface TreeScanner {
-  /** Processes the next chunk of `ls-tree -z` output; returns false when a limit is exceeded and the rest need not be read. */
-  add(chunk: Buffer): boolean;
-  result(): TreeScan;
-}
-
 // Linux's PATH_MAX: a file with a longer path could never be unpacked.
 const longestPath = 4096;
 // At most this many submodules are recorded and reported to the pusher; more of them are no error.
 const mostNamed = 100;
 
 /** Counts a tree while git lists it, so that a tree bomb costs no more than the limits allow. */
-export function createTreeScanner(limits: TreeLimits): TreeScanner {
+export function createTreeScanner(limits: TreeLimits) {
   let rest: Buffer = Buffer.alloc(0);
   let entries = 0;
   let bytes = 0;
@@ -53,7 +47,11 @@ export function createTreeScanner(limits: TreeLimits): TreeScanner {
     return broken === null;
   };
 
-  return { add, result: () => ({ entries, bytes, submodules, broken }) };
+  return {
+    /** Processes the next chunk of `ls-tree -z` output; returns false when a limit is exceeded and the rest need not be read. */
+    add,
+    result: () => ({ entries, bytes, submodules, broken }),
+  };
 }
 
 /** How long all paths of a tree may be together, because a listing is held in memory; those of the Linux kernel take 4 MiB. */

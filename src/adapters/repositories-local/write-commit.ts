@@ -218,17 +218,10 @@ async function check(git: GitCommands, place: RunOptions, commit: string, before
 }
 
 /** Stores files as git blobs in one pass, without temporary copies on disk. */
-interface BlobImport {
-  /** Adds a blob; resolves with its index in the result of `finish`. */
-  add(sizeBytes: number, content: AsyncIterable<Uint8Array>): Promise<number>;
-  /** Resolves with the ids of all blobs once they are stored. */
-  finish(): Promise<readonly string[]>;
-  /** Kills git and discards what was added. */
-  abort(): void;
-}
+type BlobImport = ReturnType<typeof startBlobImport>;
 
 /** Starts `git fast-import`, which writes the blobs to the object folder of `place`. */
-function startBlobImport(command: Command, place: ExecOptions): BlobImport {
+function startBlobImport(command: Command, place: ExecOptions) {
   const child = start(command, place);
   const ids: string[] = [];
   let errors = "";
@@ -245,19 +238,22 @@ function startBlobImport(command: Command, place: ExecOptions): BlobImport {
     if (!child.stdin.write(chunk)) await Promise.race([once(child.stdin, "drain").catch(() => {}), closed]);
   };
   return {
-    async add(sizeBytes, content) {
+    /** Adds a blob; resolves with its index in the result of `finish`. */
+    async add(sizeBytes: number, content: AsyncIterable<Uint8Array>) {
       count += 1;
       await write(`blob\nmark :${count}\ndata ${sizeBytes}\n`);
       for await (const chunk of content) await write(chunk);
       await write(`\nget-mark :${count}\n`);
       return count - 1;
     },
+    /** Resolves with the ids of all blobs once they are stored. */
     async finish() {
       child.stdin.end("done\n");
       const [code] = await closed;
       if (code !== 0 || ids.length !== count) throw failed(errors);
       return ids;
     },
+    /** Kills git and discards what was added. */
     // Kill the whole process group: a sandbox killed during its setup leaves its inner process behind, which holds our pipes open.
     abort: () => signalTo(child, "SIGKILL", place),
   };

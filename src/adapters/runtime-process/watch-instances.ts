@@ -18,13 +18,7 @@ import { hasPidNamespace, killInstance } from "./stop-instance.ts";
  * to nothing: one listing of /proc shows missing shims, a shim that exits sends a signal, and each instance is checked individually only
  * every few seconds.
  */
-export interface InstanceWatch {
-  start(): void;
-  stop(): void;
-  add(folder: InstanceFolder): void;
-  seesRunning(folder: InstanceFolder): boolean;
-  listen(listener: (workloadId: string) => void): () => void;
-}
+export type InstanceWatch = ReturnType<typeof watchInstances>;
 
 const lookMs = 250;
 const memoryEveryLooks = 4;
@@ -34,7 +28,7 @@ const closerEveryLooks = 20;
 const folderEveryLooks = 60;
 const defaultMaxOutputBytes = 32 * 1024 * 1024;
 
-export function watchInstances(options: ProcessRuntimeOptions, folders: InstanceFolders): InstanceWatch {
+export function watchInstances(options: ProcessRuntimeOptions, folders: InstanceFolders) {
   const living = new Map<string, InstanceFolder>();
   const listeners = new Set<(workloadId: string) => void>();
   const log = options.log ?? silentLog;
@@ -78,9 +72,10 @@ export function watchInstances(options: ProcessRuntimeOptions, folders: Instance
       clearInterval(timer);
       endSignal?.close();
     },
-    add: (folder) => living.set(folder.path, folder),
-    seesRunning: (folder) => living.has(folder.path) && folder.shim() !== undefined && !folder.settledExit(),
-    listen(listener) {
+    add: (folder: InstanceFolder) => living.set(folder.path, folder),
+    seesRunning: (folder: InstanceFolder) =>
+      living.has(folder.path) && folder.shim() !== undefined && !folder.settledExit(),
+    listen(listener: (workloadId: string) => void) {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },

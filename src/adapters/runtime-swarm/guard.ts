@@ -20,13 +20,7 @@ import type { SwarmContext } from "./settings.ts";
  * operator's private networks and metadata services to containers, and closes the ports of replicas to everything but edges. A machine
  * without it gets no replicas.
  */
-export interface Guard {
-  /** Returns the machines whose guard is healthy, so their table is loaded. */
-  machines(): Promise<ReadonlySet<string>>;
-  /** Returns the id of the guard's container on a machine; undefined unless it runs. */
-  containerOn(machine: string): Promise<string | undefined>;
-  remove(): Promise<void>;
-}
+export type Guard = ReturnType<typeof createGuard>;
 
 const bridge = "docker_gwbridge";
 
@@ -102,7 +96,7 @@ const script = `trap 'nft delete table inet "$1"; exit 0' TERM
 while nft -f /rules.nft; do touch /tmp/on; sleep 10 & wait; done
 exit 1`;
 
-export function createGuard(context: SwarmContext): Guard {
+export function createGuard(context: SwarmContext) {
   const { managers, tag, options } = context;
   const name = `berth-${tag}-guard`;
   let applied = "";
@@ -129,6 +123,7 @@ export function createGuard(context: SwarmContext): Guard {
     await unlessStatus(managers.call({ method: "POST", path, query, body, headers }), 409);
   };
   return {
+    /** Returns the machines whose guard is healthy, so their table is loaded. */
     machines: () =>
       context.runExclusive("guard", async () => {
         await ensure(await listNodes(context));
@@ -136,7 +131,8 @@ export function createGuard(context: SwarmContext): Guard {
         const running = tasks.filter(({ Status: status }) => status.State === "running");
         return new Set(running.flatMap(({ NodeID }) => (NodeID === undefined ? [] : [NodeID])));
       }),
-    async containerOn(machine) {
+    /** Returns the id of the guard's container on a machine; undefined unless it runs. */
+    async containerOn(machine: string) {
       const tasks = await listTasks(context, name);
       const here = tasks.find(({ NodeID, Status: status }) => NodeID === machine && status.State === "running");
       return here?.Status.ContainerStatus?.ContainerID;

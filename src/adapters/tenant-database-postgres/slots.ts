@@ -1,13 +1,10 @@
 import { Stopped } from "./unable.ts";
 
 /** Limits the concurrent callers for each key; further callers wait briefly. */
-export interface Slots {
-  /** Resolves with a function that releases the slot. Throws `Stopped` (unavailable) if none becomes free in time. */
-  take(key: string): Promise<() => void>;
-}
+export type Slots = ReturnType<typeof createSlots>;
 
 /** Creates `count` slots for each key; callers wait for `waitMs` at most. */
-export function createSlots({ count, waitMs }: { readonly count: number; readonly waitMs: number }): Slots {
+export function createSlots({ count, waitMs }: { readonly count: number; readonly waitMs: number }) {
   const queues = new Map<string, Queue>();
   const release = (key: string, queue: Queue) => {
     const next = queue.waiting.shift();
@@ -16,7 +13,8 @@ export function createSlots({ count, waitMs }: { readonly count: number; readonl
     if (queue.taken === 0) queues.delete(key);
   };
   return {
-    async take(key) {
+    /** Resolves with a function that releases the slot. Throws `Stopped` (unavailable) if none becomes free in time. */
+    async take(key: string) {
       const queue = queues.get(key) ?? { taken: 0, waiting: [] };
       queues.set(key, queue);
       if (queue.taken < count) queue.taken += 1;

@@ -224,20 +224,17 @@ function addRemove(domains: Command, ctx: CliContext): void {
 }
 
 /** Records when each step of making a hostname available was first seen. */
-interface StepClock {
-  note(domain: Domain): void;
-  /** Returns a line for each step, with the seconds since the start. */
-  text(): string;
-}
+type StepClock = ReturnType<typeof createStepClock>;
 
 /** `nowMs` is a monotonic clock. */
-function createStepClock(nowMs: () => number = () => performance.now()): StepClock {
+function createStepClock(nowMs: () => number = () => performance.now()) {
   const startedAtMs = nowMs();
   const seen = new Map<string, number>();
   return {
-    note(domain) {
+    note(domain: Domain) {
       for (const step of stepsOf(domain)) if (!seen.has(step)) seen.set(step, nowMs() - startedAtMs);
     },
+    /** Returns a line for each step, with the seconds since the start. */
     text: () => columns(Array.from(seen, ([step, ms]) => [`  ${(ms / 1000).toFixed(1)} s`, step])),
   };
 }

@@ -68,16 +68,7 @@ export interface PullRequest {
 }
 
 /** The requests of a host for the comment on a pull or merge request, and how its answers are read. Undefined: an answer that was cut. */
-export interface CommentHost {
-  readonly find: HostRequest;
-  readonly found: (answer: string) => PullRequest | null | undefined;
-  readonly list: (request: number) => HostRequest;
-  /** Returns the id of the comment that begins with this line. */
-  readonly listed: (answer: string, marker: string) => string | null | undefined;
-  readonly add: (request: number, text: string) => HostRequest;
-  readonly added: (answer: string) => string | null;
-  readonly edit: (request: number, comment: string, text: string) => HostRequest;
-}
+export type CommentHost = ReturnType<typeof commentHost>;
 
 interface Asked {
   readonly provider: FollowProvider;
@@ -88,7 +79,7 @@ interface Asked {
 }
 
 /** Returns how a host is asked for the comment about the preview of a branch of the repository itself; a fork's requests are left out. */
-export function commentHost({ provider, url, branch, since }: Asked, token: string): CommentHost {
+export function commentHost({ provider, url, branch, since }: Asked, token: string) {
   const { api, owner, headers } = hostApi({ provider, url }, token);
   const isGitlab = provider === "gitlab";
   const get = (path: string, query: Readonly<Record<string, string>>): HostRequest => ({
@@ -106,19 +97,20 @@ export function commentHost({ provider, url, branch, since }: Asked, token: stri
   const notes = (request: number) => (isGitlab ? `/merge_requests/${request}/notes` : `/issues/${request}/comments`);
   return {
     find: get(find.path, find.query),
-    found: (answer) => requestIn(answer, branch),
-    list: (request) =>
+    found: (answer: string) => requestIn(answer, branch),
+    list: (request: number) =>
       get(
         notes(request),
         isGitlab ? { sort: "desc", order_by: "created_at", per_page: "100" } : { since, per_page: "100" },
       ),
-    listed(answer, marker) {
+    /** Returns the id of the comment that begins with this line. */
+    listed(answer: string, marker: string) {
       const all = read(answer, comments);
       return all && (all.find(({ body }) => body?.startsWith(marker) === true)?.id ?? null);
     },
-    add: (request, text) => send("POST", notes(request), text),
-    added: (answer) => read(answer, comment)?.id ?? null,
-    edit: (request, id, text) =>
+    add: (request: number, text: string) => send("POST", notes(request), text),
+    added: (answer: string) => read(answer, comment)?.id ?? null,
+    edit: (request: number, id: string, text: string) =>
       isGitlab ? send("PUT", `${notes(request)}/${id}`, text) : send("PATCH", `/issues/comments/${id}`, text),
   };
 }

@@ -23,14 +23,7 @@ export interface StoredAnswer {
 }
 
 /** The exclusive right to execute the request of a key. Exactly one of its methods must be called. */
-export interface HeldKey {
-  /** Stores the response for a day; of a very large one, that there was one. Throws when the hold was lost: no change is made twice. */
-  keep(db: Db | Tx, answer: StoredAnswer): Promise<void>;
-  /** Records, in the transaction that makes the change, that the request must not be executed again, although its outcome is not known yet. */
-  commit(tx: Tx): Promise<void>;
-  /** Frees the key for immediate reuse, because nothing was changed. */
-  release(): Promise<void>;
-}
+export type HeldKey = ReturnType<typeof holdOf>;
 
 export type Claimed = { readonly held: HeldKey } | { readonly replay: StoredAnswer };
 
@@ -74,18 +67,21 @@ function inProgress(): Refused {
   return new Refused("idempotency_in_progress", { retryAfterSeconds: 1 });
 }
 
-function holdOf(platform: HandlerPlatform, hold: Hold): HeldKey {
+function holdOf(platform: HandlerPlatform, hold: Hold) {
   return {
-    async keep(db, answer) {
+    /** Stores the response for a day; of a very large one, that there was one. Throws when the hold was lost: no change is made twice. */
+    async keep(db: Db | Tx, answer: StoredAnswer) {
       const fits = Buffer.byteLength(answer.text ?? "") <= limits.idempotency_answer_bytes;
       const sealed_answer = fits
         ? platform.vault.seal(hold.token_id, secretName(hold.key), JSON.stringify(answer))
         : null;
       if (!(await writeOutcome(db, hold, { status_code: answer.status, sealed_answer }))) throw inProgress();
     },
-    async commit(tx) {
+    /** Records, in the transaction that makes the change, that the request must not be executed again, although its outcome is not known yet. */
+    async commit(tx: Tx) {
       if (!(await writeOutcome(tx, hold, undefined))) throw inProgress();
     },
+    /** Frees the key for immediate reuse, because nothing was changed. */
     release: () => releaseKey(platform.db, hold),
   };
 }

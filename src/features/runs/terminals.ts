@@ -13,18 +13,14 @@ export interface TerminalSession {
 }
 
 /** The open terminals of this control plane. Requests add them; the worker for runs takes them. */
-export interface Terminals {
-  /** Offers a terminal to the worker; resolves when the command has ended. */
-  serve(runId: string, tunnel: Tunnel, ready: () => Promise<void>): Promise<void>;
-  waiting(): readonly string[];
-  take(runId: string): TerminalSession | undefined;
-}
+export type Terminals = ReturnType<typeof createTerminals>;
 
 /** Creates the list of open terminals, which the API and the reconcilers of a process share. */
-export function createTerminals(): Terminals {
+export function createTerminals() {
   const sessions = new Map<string, TerminalSession>();
   return {
-    async serve(runId, tunnel, ready) {
+    /** Offers a terminal to the worker; resolves when the command has ended. */
+    async serve(runId: string, tunnel: Tunnel, ready: () => Promise<void>) {
       if (sessions.has(runId)) throw new Refused("conflict", { error: "The terminal was already opened." });
       const over = Promise.withResolvers<void>();
       const forget = () => void sessions.delete(runId);
@@ -45,7 +41,7 @@ export function createTerminals(): Terminals {
       await over.promise;
     },
     waiting: () => [...sessions.keys()],
-    take(runId) {
+    take(runId: string) {
       const session = sessions.get(runId);
       sessions.delete(runId);
       return session;

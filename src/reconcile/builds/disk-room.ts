@@ -17,21 +17,10 @@ const smallBytes = 64 * 1024 ** 2;
 const unmeasuredBytes = 512 * 1024 ** 2;
 
 /** Watches the disk's free space for the running builds of this control plane. */
-export interface DiskRoom {
-  /** Returns a signal that also aborts when this build has to end because the disk runs short of space. */
-  enter(buildId: string, signal: AbortSignal): RoomOfBuild;
-}
-
-export interface RoomOfBuild {
-  readonly signal: AbortSignal;
-  /** Returns why the build had to end for lack of space; undefined if it had not. */
-  shortage(): Failure | undefined;
-  /** Call it when the build has ended. */
-  leave(): void;
-}
+export type DiskRoom = ReturnType<typeof createDiskRoom>;
 
 /** Ends builds while the disk is short of space, the largest first: one project's mistake must not end its neighbours' builds. */
-export function createDiskRoom({ dataDisk, builder }: Pick<Platform["ports"], "dataDisk" | "builder">): DiskRoom {
+export function createDiskRoom({ dataDisk, builder }: Pick<Platform["ports"], "dataDisk" | "builder">) {
   const running = new Map<string, Running>();
   let looking: (() => void)[] = [];
   let endedMs = -Infinity;
@@ -54,13 +43,16 @@ export function createDiskRoom({ dataDisk, builder }: Pick<Platform["ports"], "d
     if (await builder.isShortOfSpace()) await endLargest("short");
   };
   return {
-    enter(buildId, signal) {
+    /** Returns a signal that also aborts when this build has to end because the disk runs short of space. */
+    enter(buildId: string, signal: AbortSignal) {
       const build: Running = { linked: linkSignals(signal), shortage: undefined };
       if (running.size === 0) looking = [repeatEvery(diskPeriodMs, look), repeatEvery(builderPeriodMs, lookAtImages)];
       running.set(buildId, build);
       return {
         signal: build.linked.signal,
+        /** Returns why the build had to end for lack of space; undefined if it had not. */
         shortage: () => build.shortage,
+        /** Call it when the build has ended. */
         leave() {
           build.linked.release();
           running.delete(buildId);

@@ -9,17 +9,12 @@ import type { Platform } from "../platform.ts";
 import { createRedactors } from "../redactors.ts";
 import { callCron } from "./cron-call.ts";
 
-export interface CronCaller {
-  /** Looks up where applications run, so that only the call itself lies between marking a run as called and delivering it. */
-  prepare(projectIds: readonly string[]): Promise<void>;
-  /** Calls the application for a started run and returns how it ended. Never rejects. */
-  call(run: StartedRun, signal: AbortSignal): Promise<RunEnd>;
-}
+export type CronCaller = ReturnType<typeof createCronCaller>;
 
 const pollMs = 1000;
 
 /** Creates a caller for the ready replicas of active deployments, which also runs the jobs that are commands. */
-export function createCronCaller(platform: Platform): CronCaller {
+export function createCronCaller(platform: Platform) {
   const targets = createCronTargets(platform);
   const redactors = createRedactors(platform);
 
@@ -45,8 +40,10 @@ export function createCronCaller(platform: Platform): CronCaller {
   }
 
   return {
-    prepare: (projectIds) => targets.prepare(projectIds),
-    async call(run, signal) {
+    /** Looks up where applications run, so that only the call itself lies between marking a run as called and delivering it. */
+    prepare: (projectIds: readonly string[]) => targets.prepare(projectIds),
+    /** Calls the application for a started run and returns how it ended. Never rejects. */
+    async call(run: StartedRun, signal: AbortSignal) {
       const from = performance.now();
       const end = (outcome: Outcome): RunEnd => {
         return { ...outcome, id: run.id, duration_ms: Math.round(performance.now() - from) };
@@ -92,17 +89,10 @@ function rotated<T>(items: readonly T[]): T[] {
   return [...items.slice(start), ...items.slice(0, start)];
 }
 
-/** The addresses of projects' applications, cached for a second because many jobs are due at the same time. */
-interface CronTargets {
-  /** Looks up those projects that are not cached, in one query. */
-  prepare(projectIds: readonly string[]): Promise<void>;
-  /** Returns the ready replicas of a deployment, as of the last look-up; none if it no longer serves. */
-  of(deploymentId: string): readonly InstanceAddress[];
-}
-
 const keptMs = 1000;
 
-function createCronTargets(platform: Platform): CronTargets {
+/** Looks up the addresses of projects' applications, cached for a second because many jobs are due at the same time. */
+function createCronTargets(platform: Platform) {
   const targets = new Map<string, readonly InstanceAddress[]>();
   const known = new Set<string>();
   let forgottenAt = -Infinity;
@@ -114,7 +104,8 @@ function createCronTargets(platform: Platform): CronTargets {
   }
 
   return {
-    async prepare(projectIds) {
+    /** Looks up those projects that are not cached, in one query. */
+    async prepare(projectIds: readonly string[]) {
       if (performance.now() - forgottenAt > keptMs) {
         forgottenAt = performance.now();
         targets.clear();
@@ -123,7 +114,8 @@ function createCronTargets(platform: Platform): CronTargets {
       const unknown = projectIds.filter((id) => !known.has(id));
       if (unknown.length > 0) await lookUp(unknown);
     },
-    of: (deploymentId) => targets.get(deploymentId) ?? [],
+    /** Returns the ready replicas of a deployment, as of the last look-up; none if it no longer serves. */
+    of: (deploymentId: string) => targets.get(deploymentId) ?? [],
   };
 }
 

@@ -144,15 +144,8 @@ export class CronCalls {
   }
 }
 
-/** Runs that wait for a free slot, served round-robin by project, so that one project's many runs do not delay another's. */
-interface CronQueue {
-  add(runs: readonly WaitingRun[]): void;
-  /** Removes and returns up to `limit` runs, in order within each project, and for each project at most as many as `room` returns. */
-  take(limit: number, room: (projectId: string) => number): readonly WaitingRun[];
-  waiting(): readonly WaitingRun[];
-}
-
-function createCronQueue(): CronQueue {
+/** Holds runs that wait for a free slot, served round-robin by project, so that one project's many runs do not delay another's. */
+function createCronQueue() {
   // A Map keeps insertion order: a project that was served is reinserted at the end.
   const lines = new Map<string, WaitingRun[]>();
   function takeOne(room: (projectId: string) => number, taken: ReadonlyMap<string, number>): WaitingRun | undefined {
@@ -166,14 +159,15 @@ function createCronQueue(): CronQueue {
     return undefined;
   }
   return {
-    add(runs) {
+    add(runs: readonly WaitingRun[]) {
       for (const run of runs) {
         const line = lines.get(run.project_id);
         if (line === undefined) lines.set(run.project_id, [run]);
         else line.push(run);
       }
     },
-    take(limit, room) {
+    /** Removes and returns up to `limit` runs, in order within each project, and for each project at most as many as `room` returns. */
+    take(limit: number, room: (projectId: string) => number) {
       const runs: WaitingRun[] = [];
       const taken = new Map<string, number>();
       while (runs.length < limit) {

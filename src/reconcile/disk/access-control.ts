@@ -14,19 +14,13 @@ import {
 import type { DiskSpace } from "../../ports/data-disk.ts";
 import type { Platform } from "../platform.ts";
 
-/** Decides which projects may write to the disk, and applies the decisions. */
-export interface AccessControl {
-  /** Resolves to the number of projects with restricted write access. */
-  decide(space: DiskSpace): Promise<number>;
-  settle(): Promise<void>;
-}
-
 interface Access {
   readonly storage: StorageAccess;
   readonly database: DatabaseDiskState;
 }
 
-export function createAccessControl(platform: Platform): AccessControl {
+/** Decides which projects may write to the disk, and applies the decisions. */
+export function createAccessControl(platform: Platform) {
   const { db, settings, clock, log } = platform;
   const restarting = new Set<Promise<void>>();
 
@@ -39,7 +33,8 @@ export function createAccessControl(platform: Platform): AccessControl {
   }
 
   return {
-    async decide(space) {
+    /** Resolves to the number of projects with restricted write access. */
+    async decide(space: DiskSpace) {
       const average = space.is_short ? await averageUse(db) : null;
       let limited = 0;
       for (const project of await undecidedProjects(db, settings.disk, space.is_short)) {

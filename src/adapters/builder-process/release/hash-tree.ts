@@ -6,23 +6,12 @@ import type { TreeAnswer, TreeTask } from "./hash-worker.ts";
 export type { HashedFolder, HashedTree, TreeLimits } from "./hash-root.ts";
 
 /** Hashes the content of one build. `measure` and `hash` throw `TreeTooLarge`, or the signal's reason when it aborts. */
-export interface Hashing {
-  /** Starts the thread early, for a tree that is probably large. For a small one it is not worth it: starting takes longer than hashing. */
-  expectMuch(): void;
-  /** Measures a tree without reading files. */
-  measure(input: TreeInput): Promise<void>;
-  /**
-   * Measures a tree, then computes SHA-256 over its sorted names, kinds, executable bits, link targets and contents. Leaves out owners and
-   * times, so that equal content has the same digest everywhere. Reads a small tree directly, a large one in a thread.
-   */
-  hash(input: TreeInput): Promise<HashedTree>;
-  stop(): void;
-}
+export type Hashing = ReturnType<typeof startHashing>;
 
 // Hashing a tree of this size takes about 10 ms at most.
 const small = { entries: 200, bytes: 2 * 1024 * 1024 };
 
-export function startHashing(signal: AbortSignal): Hashing {
+export function startHashing(signal: AbortSignal) {
   let worker: Worker | undefined;
   // An error between two tasks is harmless: the next task starts another thread.
   const start = () =>
@@ -39,12 +28,18 @@ export function startHashing(signal: AbortSignal): Hashing {
     return hashed;
   };
   return {
+    /** Starts the thread early, for a tree that is probably large. For a small one it is not worth it: starting takes longer than hashing. */
     expectMuch: () => void thread(),
-    measure: async (input) => {
+    /** Measures a tree without reading files. */
+    measure: async (input: TreeInput) => {
       if (worker !== undefined || unlessLarge(() => measureTree(smallOf(input)) ?? true) === null)
         await perform({ ...input, task: "measure" });
     },
-    async hash(input) {
+    /**
+     * Measures a tree, then computes SHA-256 over its sorted names, kinds, executable bits, link targets and contents. Leaves out owners and
+     * times, so that equal content has the same digest everywhere. Reads a small tree directly, a large one in a thread.
+     */
+    async hash(input: TreeInput) {
       const hashed = worker === undefined ? unlessLarge(() => hashRoot(smallOf(input))) : null;
       return hashed ?? ((await perform({ ...input, task: "hash" })) as HashedTree);
     },

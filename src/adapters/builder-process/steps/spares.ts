@@ -3,31 +3,28 @@ import { join } from "node:path";
 import type { Trash } from "./trash.ts";
 
 /** Copies of installed dependencies that are ready for their project's next build. There are few, because they use disk space. */
-export interface Spares {
-  /** Registers a copy at this path; discards the oldest copy if there are too many. */
-  add(place: string): Promise<void>;
-  /** Returns whether there is a copy at this path; the caller then owns it. */
-  claim(place: string): boolean;
-}
+export type Spares = Awaited<ReturnType<typeof openSpares>>;
 
 const mostSpares = 8;
 
 /** Discards the copies of an earlier process, since it is unknown whether a build had claimed them. */
-export async function openSpares(cachesDir: string, trash: Trash): Promise<Spares> {
+export async function openSpares(cachesDir: string, trash: Trash) {
   for (const project of await namesIn(cachesDir)) {
     const installs = join(cachesDir, project, "installs");
     for (const key of await namesIn(installs)) await trash.discard(join(installs, key, "spare"));
   }
   const places = new Set<string>();
   return {
-    async add(place) {
+    /** Registers a copy at this path; discards the oldest copy if there are too many. */
+    async add(place: string) {
       places.add(place);
       const [oldest] = places;
       if (places.size <= mostSpares || oldest === undefined) return;
       places.delete(oldest);
       await trash.discard(oldest);
     },
-    claim: (place) => places.delete(place),
+    /** Returns whether there is a copy at this path; the caller then owns it. */
+    claim: (place: string) => places.delete(place),
   };
 }
 

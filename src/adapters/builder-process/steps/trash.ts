@@ -4,17 +4,10 @@ import { join } from "node:path";
 import { run } from "../../../kit/exec.ts";
 
 /** Deletes folders in the background: one with millions of files takes minutes, and neither a build nor a shutdown may wait for that. */
-export interface Trash {
-  /** Moves the folder or file away at once and deletes it later. A missing one is not an error. */
-  discard(path: string): Promise<void>;
-  /** Resolves when everything is deleted. */
-  settle(): Promise<void>;
-  /** Stops deleting; the next start continues with what is left. */
-  stop(): Promise<void>;
-}
+export type Trash = Awaited<ReturnType<typeof openTrash>>;
 
 /** Opens the folder into which discarded files are moved, on the same disk as those, and deletes what an earlier process left in it. */
-export async function openTrash(folder: string): Promise<Trash> {
+export async function openTrash(folder: string) {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const stopping = new AbortController();
   let work = Promise.resolve();
@@ -23,11 +16,14 @@ export async function openTrash(folder: string): Promise<Trash> {
   };
   for (const name of await readdir(folder)) queue(name);
   return {
-    async discard(path) {
+    /** Moves the folder or file away at once and deletes it later. A missing one is not an error. */
+    async discard(path: string) {
       const name = randomBytes(8).toString("hex");
       if (await moved(path, join(folder, name))) queue(name);
     },
+    /** Resolves when everything is deleted. */
     settle: () => work,
+    /** Stops deleting; the next start continues with what is left. */
     stop: () => {
       stopping.abort();
       return work;

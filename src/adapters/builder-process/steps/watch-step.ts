@@ -3,15 +3,6 @@ import type { BuildLimits } from "../../../ports/builder.ts";
 import type { BuildLog } from "../../../building/build-log.ts";
 import type { TimeLimit } from "../../../building/time-limit.ts";
 
-export interface StepWatch {
-  /** Aborts when the step must stop. */
-  readonly signal: AbortSignal;
-  /** Call it when the step prints something. */
-  heard(): void;
-  wasSilent(): boolean;
-  stop(): void;
-}
-
 interface Watched {
   kill(): void;
   /** Processor time used by the step so far; undefined if it cannot be measured. */
@@ -33,7 +24,7 @@ const busySeconds = 0.5;
  * Stops the step when the build must stop or the step hangs, and reports every 10 s of silence. A step hangs when it prints nothing and
  * computes nothing: installs and compilers may work for minutes without output.
  */
-export function watchStep({ limits, time, log }: Watching, step: Step, { kill, cpuSeconds }: Watched): StepWatch {
+export function watchStep({ limits, time, log }: Watching, step: Step, { kill, cpuSeconds }: Watched) {
   const stopper = new AbortController();
   const startedMs = Date.now();
   let heardMs = startedMs;
@@ -62,7 +53,9 @@ export function watchStep({ limits, time, log }: Watching, step: Step, { kill, c
   time.signal.addEventListener("abort", end, { once: true });
   if (time.signal.aborted) end();
   return {
+    /** Aborts when the step must stop. */
     signal: stopper.signal,
+    /** Call it when the step prints something. */
     heard: () => {
       heardMs = Date.now();
       if (!step.quiet) shownMs = heardMs;

@@ -3,7 +3,7 @@ import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { run, runOk } from "../../../kit/exec.ts";
 import type { Log } from "../../../kit/log.ts";
-import type { Sandbox, SandboxBind } from "../../../sandbox/sandbox.ts";
+import type { Sandbox } from "../../../sandbox/sandbox.ts";
 import type { Toolchain } from "./toolchain.ts";
 
 /**
@@ -11,16 +11,7 @@ import type { Toolchain } from "./toolchain.ts";
  * empty /tmp, so the platform compiles that code once for each Node and npm. It does so itself, because no project may run what another
  * could write.
  */
-export interface CompiledCode {
-  /** Returns the mount for a build that uses these tools and runs as `uid`; null until the code is compiled. */
-  bind(tools: readonly Toolchain[], uid: number): Promise<SandboxBind | null>;
-  /** Starts compiling, unless the code exists or was already tried since the start. */
-  make(tools: readonly Toolchain[]): void;
-  /** Resolves when no compilation is in progress. */
-  settle(): Promise<void>;
-  /** Aborts compilations. */
-  stop(): Promise<void>;
-}
+export type CompiledCode = ReturnType<typeof compiledCode>;
 
 // Node's default folder below os.tmpdir(): `<version>-<processor>-<hash of V8's flags>-<user>`.
 const cacheInside = "/tmp/node-compile-cache";
@@ -30,7 +21,7 @@ const exercise =
   "npm pack --silent ./dependency && npm install --silent ./dependency-1.0.0.tgz && npm ci --silent && npm run --silent build";
 
 /** Keeps the compiled code in `folder`, `<npm's version>-on-<Node's version>/`. `uid` is a user that owns no project. */
-export function compiledCode(options: { folder: string; sandbox: Sandbox; uid: number; log: Log }): CompiledCode {
+export function compiledCode(options: { folder: string; sandbox: Sandbox; uid: number; log: Log }) {
   const placeOf = (tools: readonly Toolchain[]) => {
     const [node, npm] = ["node", "npm"].map((name) => tools.find((tool) => tool.name === name)?.version);
     return node !== undefined && npm !== undefined ? join(options.folder, `${npm}-on-${node}`) : null;
@@ -49,13 +40,15 @@ export function compiledCode(options: { folder: string; sandbox: Sandbox; uid: n
     }
   };
   return {
-    async bind(tools, uid) {
+    /** Returns the mount for a build that uses these tools and runs as `uid`; null until the code is compiled. */
+    async bind(tools: readonly Toolchain[], uid: number) {
       const place = placeOf(tools);
       const tag = place === null ? undefined : (await readdir(place).catch(() => []))[0];
       if (place === null || tag === undefined) return null;
       return { source: join(place, tag), target: `${cacheInside}/${tag}-${uid}`, writable: false };
     },
-    make(tools) {
+    /** Starts compiling, unless the code exists or was already tried since the start. */
+    make(tools: readonly Toolchain[]) {
       const place = placeOf(tools);
       if (place === null || tried.has(place)) return;
       const failed = (error: unknown) => {
@@ -63,7 +56,9 @@ export function compiledCode(options: { folder: string; sandbox: Sandbox; uid: n
       };
       tried.set(place, makeAt(place, tools).catch(failed));
     },
+    /** Resolves when no compilation is in progress. */
     settle: async () => void (await Promise.all(tried.values())),
+    /** Aborts compilations. */
     stop: async () => {
       stopping.abort();
       await Promise.all(tried.values());

@@ -10,12 +10,7 @@ import type { Trash } from "../steps/trash.ts";
  * Installed folders shared by all projects, `<key>/{content,bytes}`. A key covers everything its install depended on, and no code but the
  * package manager's took part, so a project gets what it would have installed itself. Builds work on copies.
  */
-export interface InstallStore {
-  /** Copies the folder with this key to `target` for a user; returns false if there is none. */
-  copy(key: string, target: string, uid: number): Promise<boolean>;
-  /** Takes over a folder that no process writes to any more, once it is synced. Removes the least recently used ones of a store that is too large. */
-  keep(key: string, folder: string): Promise<void>;
-}
+export type InstallStore = Awaited<ReturnType<typeof openInstallStore>>;
 
 export interface InstallStoreOptions {
   readonly folder: string;
@@ -26,11 +21,12 @@ export interface InstallStoreOptions {
 
 const defaultMostBytes = 5 * 1024 ** 3;
 
-export async function openInstallStore(options: InstallStoreOptions): Promise<InstallStore> {
+export async function openInstallStore(options: InstallStoreOptions) {
   const { folder: root, trash, mostBytes = defaultMostBytes } = options;
   await mkdir(root, { recursive: true, mode: 0o700 });
   return {
-    async copy(key, target, uid) {
+    /** Copies the folder with this key to `target` for a user; returns false if there is none. */
+    async copy(key: string, target: string, uid: number) {
       const now = new Date();
       const isThere = await utimes(join(root, key), now, now).then(
         () => true,
@@ -41,7 +37,8 @@ export async function openInstallStore(options: InstallStoreOptions): Promise<In
       await trash.discard(target);
       return false;
     },
-    async keep(key, folder) {
+    /** Takes over a folder that no process writes to any more, once it is synced. Removes the least recently used ones of a store that is too large. */
+    async keep(key: string, folder: string) {
       const making = `${folder}.kept`;
       await mkdir(making, { mode: 0o700 });
       await rename(folder, join(making, "content"));

@@ -11,10 +11,7 @@ import type { Workspace } from "../steps/workspace.ts";
  * npm packages shared by all projects, addressed by the digests in their lock files. Only the platform writes to the store: it copies a
  * package from a project's cache if the content matches the digest, so no project can change what another one installs.
  */
-export interface PackageStore {
-  /** Links the lock file's packages into the project's npm cache. The returned function, called after the build, stores what npm fetched. */
-  provide(source: LockedSource): Promise<() => Promise<void>>;
-}
+export type PackageStore = Awaited<ReturnType<typeof openPackageStore>>;
 
 export interface LockedSource {
   readonly workspace: Pick<Workspace, "app" | "cache" | "hostUid">;
@@ -28,12 +25,13 @@ const largestPackageBytes = 16 * 1024 * 1024;
 const contents = ["npm", "_cacache", "content-v2"];
 
 /** Opens the store. Empties it if it exceeds its limit, since its packages can be fetched again. */
-export async function openPackageStore(store: string, trash: Trash): Promise<PackageStore> {
+export async function openPackageStore(store: string, trash: Trash) {
   const size = await run({ file: "du", args: ["--summarize", "--block-size=1M", store] });
   if (Number.parseInt(size.stdout, 10) > largestStoreMib) await trash.discard(store);
   await mkdir(store, { recursive: true, mode: 0o700 });
   return {
-    async provide({ workspace: { app, cache, hostUid }, lockFile }) {
+    /** Links the lock file's packages into the project's npm cache. The returned function, called after the build, stores what npm fetched. */
+    async provide({ workspace: { app, cache, hostUid }, lockFile }: LockedSource) {
       const places = await placesIn(join(app, lockFile));
       // With its own settings a project may fetch packages that other projects must not see.
       const isPrivate = await isThere(join(app, ".npmrc"));
