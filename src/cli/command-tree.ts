@@ -1,5 +1,6 @@
 import { CommanderError, type Command } from "commander";
 import { usageError } from "./failures.ts";
+import type { CliContext } from "./context.ts";
 import { nearest } from "../client/nearest.ts";
 import { ownCommandHint } from "./own-command.ts";
 
@@ -21,10 +22,28 @@ export function addCommand(parent: Command, text: CommandText): Command {
   return command.addHelpText("after", `\nExamples:\n${text.examples.map((line) => `  $ ${line}`).join("\n")}`);
 }
 
-export function addGroup(program: Command, name: string, summary: string, alias?: string): Command {
-  const group = program.command(name).description(summary);
-  nameInErrors(group);
-  return alias === undefined ? group : group.alias(alias);
+/** Adds a command, or a group of them, to the program or to a group. */
+export type AddCommands = (parent: Command, ctx: CliContext) => unknown;
+
+interface CommandGroup {
+  readonly name: string;
+  readonly summary: string;
+  readonly alias?: string;
+  readonly commands: () => readonly AddCommands[];
+}
+
+export function commandGroup({ name, summary, alias, commands }: CommandGroup): AddCommands {
+  return (program, ctx) => {
+    const group = program.command(name).description(summary);
+    nameInErrors(group);
+    if (alias !== undefined) group.alias(alias);
+    for (const add of commands()) add(group, ctx);
+  };
+}
+
+/** Adds several commands to the same parent. */
+export function severalCommands(commands: () => readonly AddCommands[]): AddCommands {
+  return (parent, ctx) => commands().forEach((add) => add(parent, ctx));
 }
 
 /** A wrong command line, with the usage of the command that rejected it. */

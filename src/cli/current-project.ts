@@ -12,6 +12,11 @@ export async function currentProject(ctx: CliContext, given?: string): Promise<s
   );
 }
 
+/** Returns the selected project, and the client with the user's token. */
+export async function projectAndClient(ctx: CliContext, given?: string) {
+  return { slug: await currentProject(ctx, given), client: await ctx.client() };
+}
+
 /** Returns the selected project, or undefined if none is. */
 export async function namedProject(ctx: CliContext): Promise<string | undefined> {
   const named = ctx.options.project ?? ctx.environment.project;

@@ -49,10 +49,9 @@ import { addProviders } from "./commands/providers.ts";
 import { addTokens } from "./commands/tokens.ts";
 import { addWebhooks } from "./commands/webhooks.ts";
 import { versionText } from "../kit/own-version.ts";
+import type { AddCommands } from "./command-tree.ts";
 import type { CliContext } from "./context.ts";
 import type { GlobalOptions } from "./environment.ts";
-
-type AddCommands = (program: Command, ctx: CliContext) => void;
 
 const headings: readonly (readonly [heading: string, ...AddCommands[]])[] = [
   ["Projects:", addCreate, addTemplates, addClone, addLink, addProjects, addRename, addOverview, addOpen],

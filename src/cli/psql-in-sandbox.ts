@@ -22,8 +22,7 @@ export async function psqlInSandbox(
   if (branch !== undefined) throw missing("this machine");
   if (!terminal && !args.some((word) => /^(?:-c|--command|-l|--list|-V|--version)/.test(word)))
     throw missing("this machine");
-  const slug = await currentProject(ctx);
-  const client = await ctx.client();
+  const { slug, client } = await projectAndClient(ctx);
   ctx.output.note(() => "psql is not installed here; the application's sandbox runs it.");
   const other = database === undefined ? [] : ["env", `PGDATABASE=${database}`];
   const command = shellLine([...other, "psql", ...args]);

@@ -5,7 +5,7 @@ import { Command } from "commander";
 import type { AnyInput } from "../contract/client.ts";
 import { createContext, type CliContext } from "./context.ts";
 import { readEnvironment } from "./environment.ts";
-import { addGroup } from "./command-tree.ts";
+import { commandGroup, type AddCommands } from "./command-tree.ts";
 import { oneNamed } from "./one-named.ts";
 import { actCommand, listCommand } from "./row-commands.ts";
 
@@ -33,26 +33,25 @@ function answering(document: unknown): { ctx: CliContext; sent: Sent[]; printed:
   return { ctx, sent, printed: () => read(stdout), noted: () => read(stderr) };
 }
 
-async function run(words: readonly string[], add: (group: Command) => void): Promise<void> {
+async function run(ctx: CliContext, words: readonly string[], add: AddCommands): Promise<void> {
   const program = new Command("berth").exitOverride();
-  add(addGroup(program, "things", "Things"));
+  commandGroup({ name: "things", summary: "Things", commands: () => [add] })(program, ctx);
   await program.parseAsync(["things", ...words], { from: "user" });
 }
 
-const list = (ctx: CliContext) => (group: Command) =>
-  listCommand(group, ctx, {
-    row: "cron.runs",
-    usage: "runs <name>",
-    summary: "List runs",
-    examples: [],
-    items: ({ runs }) => runs,
-    columns: { ID: ({ id }) => id, STATUS: ({ status }) => status },
-    empty: "It has not run yet.",
-  });
+const list = listCommand({
+  row: "cron.runs",
+  usage: "runs <name>",
+  summary: "List runs",
+  examples: [],
+  items: ({ runs }) => runs,
+  columns: { ID: ({ id }) => id, STATUS: ({ status }) => status },
+  empty: "It has not run yet.",
+});
 
 test("a list takes its path from the arguments and the project, and says how it goes on", async () => {
   const { ctx, sent, printed, noted } = answering({ runs: [{ id: "run_1", status: "failed" }], next_cursor: "c2" });
-  await run(["runs", "nightly", "--cursor", "c1"], list(ctx));
+  await run(ctx, ["runs", "nightly", "--cursor", "c1"], list);
   assert.deepEqual(sent, [{ row: "cron.runs", params: { slug: "demo", name: "nightly" }, query: { cursor: "c1" } }]);
   assert.equal(printed(), "ID     STATUS\nrun_1  failed\n");
   assert.equal(noted(), "There is more: --cursor c2\n");
@@ -60,25 +59,24 @@ test("a list takes its path from the arguments and the project, and says how it 
 
 test("an empty list says so", async () => {
   const { ctx, printed } = answering({ runs: [], next_cursor: null });
-  await run(["runs", "nightly"], list(ctx));
+  await run(ctx, ["runs", "nightly"], list);
   assert.equal(printed(), "It has not run yet.\n");
 });
 
 test("a command that destroys is not sent before it is confirmed, and names what it found", async () => {
   const { ctx, sent, noted } = answering(undefined);
-  const add = (group: Command) =>
-    actCommand(group, ctx, {
-      row: "tokens.delete",
-      usage: "revoke <token>",
-      summary: "Revoke",
-      examples: [],
-      find: async (_client, given) => ({ id: `tok_${given}`, name: given }),
-      warning: ({ thing }) => `This revokes ${thing.name}.`,
-      text: (_, _paint, { thing }) => `Revoked ${thing.name}.`,
-    });
-  await assert.rejects(run(["revoke", "ci"], add), /This revokes ci\. The input is not a terminal/);
+  const add = actCommand({
+    row: "tokens.delete",
+    usage: "revoke <token>",
+    summary: "Revoke",
+    examples: [],
+    find: async (_client, given) => ({ id: `tok_${given}`, name: given }),
+    warning: ({ thing }) => `This revokes ${thing.name}.`,
+    text: (_, _paint, { thing }) => `Revoked ${thing.name}.`,
+  });
+  await assert.rejects(run(ctx, ["revoke", "ci"], add), /This revokes ci\. The input is not a terminal/);
   assert.deepEqual(sent, []);
-  await run(["revoke", "ci", "--yes"], add);
+  await run(ctx, ["revoke", "ci", "--yes"], add);
   assert.deepEqual(sent, [{ row: "tokens.delete", params: { id: "tok_ci" }, query: {} }]);
   assert.equal(noted(), "Revoked ci.\n");
 });

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { AnyInput, Answer, CallInput, Client } from "../contract/client.ts";
 import { route, type RouteName } from "../contract/routes.ts";
-import { addCommand, type CommandText } from "./command-tree.ts";
+import { addCommand, type AddCommands, type CommandText } from "./command-tree.ts";
 import type { CliContext } from "./context.ts";
 import { currentProject } from "./current-project.ts";
 import { confirm } from "./prompts.ts";
@@ -21,6 +21,8 @@ export interface RowCommand<N extends RouteName, Thing> extends CommandText {
   readonly text: (answer: Answer<N>, paint: Paint, target: Target<Thing>) => string;
   /** Returns a hint at the next step, for stderr. */
   readonly note?: (answer: Answer<N>) => string | undefined;
+  /** Adds the command's own options. */
+  readonly options?: (command: Command) => Command;
 }
 
 /** The target of a command: its arguments by name, including the project's slug, and the thing that was found. */
@@ -35,13 +37,9 @@ type Words = Readonly<Record<string, string>>;
 type RowInput<N extends RouteName> = Partial<Omit<CallInput<N>, "params" | "signal">> & { readonly params?: Words };
 type Options = Readonly<Record<string, never>>;
 
-/** Adds a command that calls the row and prints the response; if there is no response, the text goes to stderr. */
-export function rowCommand<N extends RouteName, Thing = undefined>(
-  parent: Command,
-  ctx: CliContext,
-  given: RowCommand<N, Thing>,
-): Command {
-  return addRow(parent, ctx, given, async () => {});
+/** A command that calls the row and prints the response; if there is no response, the text goes to stderr. */
+export function rowCommand<N extends RouteName, Thing = undefined>(given: RowCommand<N, Thing>): AddCommands {
+  return (parent, ctx) => addRow(parent, ctx, given, async () => {});
 }
 
 interface ActCommand<N extends RouteName, Thing> extends RowCommand<N, Thing> {
@@ -51,17 +49,14 @@ interface ActCommand<N extends RouteName, Thing> extends RowCommand<N, Thing> {
   readonly typed?: (target: Target<Thing>) => string;
 }
 
-/** Adds such a command with a confirmation first, which `--yes` skips. */
-export function actCommand<N extends RouteName, Thing = undefined>(
-  parent: Command,
-  ctx: CliContext,
-  given: ActCommand<N, Thing>,
-): Command {
-  return addRow(parent, ctx, given, async (target, options) => {
-    const { name = Object.values(target.words)[0] } = (target.thing ?? {}) as { readonly name?: string };
-    const typed = given.typed?.(target) ?? oneLine(name ?? "", 253);
-    await confirm(ctx, given.warning(target), { name: typed, yes: options["yes"] });
-  }).option("-y, --yes", "don't ask");
+/** Such a command with a confirmation first, which `--yes` skips. */
+export function actCommand<N extends RouteName, Thing = undefined>(given: ActCommand<N, Thing>): AddCommands {
+  return (parent, ctx) =>
+    addRow(parent, ctx, given, async (target, options) => {
+      const { name = Object.values(target.words)[0] } = (target.thing ?? {}) as { readonly name?: string };
+      const typed = given.typed?.(target) ?? oneLine(name ?? "", 253);
+      await confirm(ctx, given.warning(target), { name: typed, yes: options["yes"] });
+    }).option("-y, --yes", "don't ask");
 }
 
 interface ListCommand<N extends RouteName, Item> extends Omit<RowCommand<N, unknown>, "text"> {
@@ -72,12 +67,13 @@ interface ListCommand<N extends RouteName, Item> extends Omit<RowCommand<N, unkn
   readonly empty: string;
 }
 
-/** Adds a command that calls the row and prints its items as a table. A row with pages gets `--cursor`. */
-export function listCommand<N extends RouteName, Item>(
-  parent: Command,
-  ctx: CliContext,
-  { items, columns, empty, ...given }: ListCommand<N, Item>,
-): Command {
+/** A command that calls the row and prints its items as a table. A row with pages gets `--cursor`. */
+export function listCommand<N extends RouteName, Item>({
+  items,
+  columns,
+  empty,
+  ...given
+}: ListCommand<N, Item>): AddCommands {
   const hasPages = "cursor" in route(given.row).query.shape;
   const input = (options: Options, words: Words) => {
     const more: AnyInput | undefined = given.input?.(options, words);
@@ -89,8 +85,11 @@ export function listCommand<N extends RouteName, Item>(
     const rows = all.map((item) => Object.values(columns).map((cell) => cell(item, paint, all)));
     return table(paint, Object.keys(columns), rows, empty);
   };
-  const command = rowCommand(parent, ctx, { note: nextPage, ...given, input, text });
-  return hasPages ? command.option("--cursor <cursor>", "the page after an earlier one, by its next_cursor") : command;
+  const options = (command: Command) => {
+    const own = given.options?.(command) ?? command;
+    return hasPages ? own.option("--cursor <cursor>", "the page after an earlier one, by its next_cursor") : own;
+  };
+  return rowCommand({ note: nextPage, ...given, input, text, options });
 }
 
 /** Returns a hint at the option for the next page, if there is one. */
@@ -109,6 +108,7 @@ function addRow<N extends RouteName, Thing>(
 ): Command {
   const row = route(given.row);
   const command = addCommand(parent, given);
+  given.options?.(command);
   return command.action(async () => {
     const options = command.opts<Options>();
     const words = await wordsOf(ctx, command, row.path);

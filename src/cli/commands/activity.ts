@@ -1,17 +1,13 @@
-import type { Command } from "commander";
-import type { CliContext } from "../context.ts";
 import { addEntryOptions, entryQuery, entryTable } from "../render/entries.ts";
 import { nextPage, rowCommand } from "../row-commands.ts";
 
-export function addActivity(program: Command, ctx: CliContext): void {
-  const command = rowCommand(program, ctx, {
-    row: "activity.list",
-    usage: "activity",
-    summary: "List what happened in the organization, newest first",
-    examples: ["berth activity", "berth activity --kind access", "berth activity -n 500 --json"],
-    input: entryQuery,
-    text: (page, paint) => entryTable(paint, page.activity, { projects: true }),
-    note: nextPage,
-  });
-  addEntryOptions(command);
-}
+export const addActivity = rowCommand({
+  row: "activity.list",
+  usage: "activity",
+  summary: "List what happened in the organization, newest first",
+  examples: ["berth activity", "berth activity --kind access", "berth activity -n 500 --json"],
+  input: entryQuery,
+  text: (page, paint) => entryTable(paint, page.activity, { projects: true }),
+  note: nextPage,
+  options: addEntryOptions,
+});

@@ -1,7 +1,7 @@
 import { Option, type Command } from "commander";
 import type { Answer, Client } from "../../contract/client.ts";
 import { approvalStates, statesOf } from "../../contract/states.ts";
-import { addCommand, addGroup } from "../command-tree.ts";
+import { addCommand, commandGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { CliError } from "../failures.ts";
 import { patiently } from "../follow.ts";
@@ -14,53 +14,54 @@ import { oneLine, relativeTime } from "../render/text.ts";
 import { listCommand, rowCommand } from "../row-commands.ts";
 
 /** Adds `berth approvals`: requests of tokens in approval mode. People decide in a browser, never here. */
-export function addApprovals(program: Command, ctx: CliContext): void {
-  const approvals = addGroup(program, "approvals", "List, show, wait for and withdraw approval requests");
-  addList(approvals, ctx);
-  addShow(approvals, ctx);
-  addWait(approvals, ctx);
-  rowCommand(approvals, ctx, {
-    row: "approvals.withdraw",
-    usage: "withdraw <id>",
-    summary: "Withdraw an open request of your own token",
-    examples: ["berth approvals withdraw apr_01jd…"],
-    text: (_, _paint, { words }) => `Withdrew ${words["id"]}.`,
-  });
-}
+export const addApprovals = commandGroup({
+  name: "approvals",
+  summary: "List, show, wait for and withdraw approval requests",
+  commands: () => [
+    addList,
+    addShow,
+    addWait,
+    rowCommand({
+      row: "approvals.withdraw",
+      usage: "withdraw <id>",
+      summary: "Withdraw an open request of your own token",
+      examples: ["berth approvals withdraw apr_01jd…"],
+      text: (_, _paint, { words }) => `Withdrew ${words["id"]}.`,
+    }),
+  ],
+});
 
 type Approval = Answer<"approvals.get">;
 
-function addList(approvals: Command, ctx: CliContext): void {
-  listCommand(approvals, ctx, {
-    row: "approvals.list",
-    usage: "list",
-    summary: "List the organization's requests, newest first",
-    isDefault: true,
-    examples: ["berth approvals", "berth approvals list --status pending --json"],
-    input: ({ status }) => ({ query: { status } }),
-    items: (answer) => answer.approvals,
-    columns: {
-      ID: (approval) => approval.id,
-      STATUS: (approval, paint) => paintStatus(paint, approval.status),
-      REQUEST: (approval) => oneLine(approval.summary, 60),
-      PROJECT: (approval) => approval.project ?? "-",
-      TOKEN: (approval) => oneLine(approval.requested_by.token_name, 30),
-      ASKED: (approval) => relativeTime(approval.created_at),
-      ENDS: (approval) => relativeTime(approval.expires_at),
-    },
-    empty: "There are no approval requests.",
-  }).addOption(new Option("--status <status>", "only these").choices(statesOf(approvalStates)));
-}
+const addList = listCommand({
+  row: "approvals.list",
+  usage: "list",
+  summary: "List the organization's requests, newest first",
+  isDefault: true,
+  examples: ["berth approvals", "berth approvals list --status pending --json"],
+  input: ({ status }) => ({ query: { status } }),
+  items: (answer) => answer.approvals,
+  columns: {
+    ID: (approval) => approval.id,
+    STATUS: (approval, paint) => paintStatus(paint, approval.status),
+    REQUEST: (approval) => oneLine(approval.summary, 60),
+    PROJECT: (approval) => approval.project ?? "-",
+    TOKEN: (approval) => oneLine(approval.requested_by.token_name, 30),
+    ASKED: (approval) => relativeTime(approval.created_at),
+    ENDS: (approval) => relativeTime(approval.expires_at),
+  },
+  empty: "There are no approval requests.",
+  options: (command) =>
+    command.addOption(new Option("--status <status>", "only these").choices(statesOf(approvalStates))),
+});
 
-function addShow(approvals: Command, ctx: CliContext): void {
-  rowCommand(approvals, ctx, {
-    row: "approvals.get",
-    usage: "show <id>",
-    summary: "Show one request; of a deploy also the difference to what serves, and its rehearsal",
-    examples: ["berth approvals show apr_01jd…"],
-    text: (approval, paint) => [describe(approval, paint), ...reviewText(approval.review, paint)].join("\n"),
-  });
-}
+const addShow = rowCommand({
+  row: "approvals.get",
+  usage: "show <id>",
+  summary: "Show one request; of a deploy also the difference to what serves, and its rehearsal",
+  examples: ["berth approvals show apr_01jd…"],
+  text: (approval, paint) => [describe(approval, paint), ...reviewText(approval.review, paint)].join("\n"),
+});
 
 function addWait(approvals: Command, ctx: CliContext): void {
   addCommand(approvals, {

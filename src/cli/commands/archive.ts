@@ -1,79 +1,82 @@
-import type { Command } from "commander";
 import { bytesText } from "../../kit/bytes-text.ts";
 import { counted } from "../../kit/counted.ts";
 import type { Answer } from "../../contract/client.ts";
-import { addGroup } from "../command-tree.ts";
-import type { CliContext } from "../context.ts";
+import { commandGroup, severalCommands } from "../command-tree.ts";
 import { paintStatus, type Paint } from "../render/paint.ts";
 import { facts, table } from "../render/table.ts";
 import { duration, oneLine, relativeTime } from "../render/text.ts";
 import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
 
 /** Adds `berth backups archive`, which moments of the database can be restored, and the commands of drills. */
-export function addArchive(backups: Command, ctx: CliContext): void {
-  const archive = addGroup(backups, "archive", "Show and set which moments of the database can be restored");
-  rowCommand(archive, ctx, {
-    row: "backups.archive",
-    usage: "show",
-    summary: "Show which moments of the database can be restored",
-    isDefault: true,
-    examples: ["berth backups archive", "berth backups archive -p demo --json"],
-    text: describe,
-    note: ({ status }) => (status === "off" ? "`berth backups archive on` keeps every moment from now on." : undefined),
-  });
-  rowCommand(archive, ctx, {
-    row: "backups.set_archive",
-    usage: "on",
-    summary: "Keep every moment from now on; a database from before Berth could do that restarts once",
-    examples: ["berth backups archive on"],
-    input: () => ({ body: { enabled: true } }),
-    text: describe,
-  });
-  actCommand(archive, ctx, {
-    row: "backups.set_archive",
-    usage: "off",
-    summary: "Keep no more moments; those that are kept stay until their retention ends",
-    examples: ["berth backups archive off --yes"],
-    input: () => ({ body: { enabled: false } }),
-    warning: ({ words: { slug = "" } }) => `From now on only the backups of ${slug} can be restored.`,
-    text: describe,
-  });
-  addDrills(backups, ctx);
-}
+export const addArchive = severalCommands(() => [addMoments, addDrills, addDrill, addEvidence]);
 
-function addDrills(backups: Command, ctx: CliContext): void {
-  listCommand(backups, ctx, {
-    row: "backups.drills",
-    usage: "drills",
-    summary: "List the newest 100 drills: trial restores from the archive, each night and on request",
-    examples: ["berth backups drills", "berth backups drills -p demo --json"],
-    items: ({ drills }) => drills,
-    columns: {
-      ID: ({ id }) => id,
-      STATUS: ({ status }, paint) => paintStatus(paint, status),
-      BY: ({ origin }) => origin,
-      CREATED: ({ created_at }) => relativeTime(created_at),
-      TOOK: ({ created_at, finished_at }) => (finished_at === null ? "" : duration(created_at, finished_at)),
-      NOTE: ({ problem }) => (problem === null ? "" : oneLine(problem, 60)),
-    },
-    empty: "There were no drills yet: `berth backups drill` runs one.",
-  });
-  rowCommand(backups, ctx, {
-    row: "backups.run_drill",
-    usage: "drill",
-    summary: "Restore the database from its archive, read every row, compare each table with the live one, and drop it",
-    examples: ["berth backups drill", "berth backups drill -p demo --json > evidence.json"],
-    progress: ({ words: { slug } }) => `Restoring ${slug} from its archive`,
-    text: describeDrill,
-  });
-  rowCommand(backups, ctx, {
-    row: "backups.drill",
-    usage: "evidence <drill>",
-    summary: "Show what a drill restored, from which files, and each table's rows",
-    examples: ["berth backups evidence bop_06bq… --json > evidence.json"],
-    text: describeDrill,
-  });
-}
+const addMoments = commandGroup({
+  name: "archive",
+  summary: "Show and set which moments of the database can be restored",
+  commands: () => [
+    rowCommand({
+      row: "backups.archive",
+      usage: "show",
+      summary: "Show which moments of the database can be restored",
+      isDefault: true,
+      examples: ["berth backups archive", "berth backups archive -p demo --json"],
+      text: describe,
+      note: ({ status }) =>
+        status === "off" ? "`berth backups archive on` keeps every moment from now on." : undefined,
+    }),
+    rowCommand({
+      row: "backups.set_archive",
+      usage: "on",
+      summary: "Keep every moment from now on; a database from before Berth could do that restarts once",
+      examples: ["berth backups archive on"],
+      input: () => ({ body: { enabled: true } }),
+      text: describe,
+    }),
+    actCommand({
+      row: "backups.set_archive",
+      usage: "off",
+      summary: "Keep no more moments; those that are kept stay until their retention ends",
+      examples: ["berth backups archive off --yes"],
+      input: () => ({ body: { enabled: false } }),
+      warning: ({ words: { slug = "" } }) => `From now on only the backups of ${slug} can be restored.`,
+      text: describe,
+    }),
+  ],
+});
+
+const addDrills = listCommand({
+  row: "backups.drills",
+  usage: "drills",
+  summary: "List the newest 100 drills: trial restores from the archive, each night and on request",
+  examples: ["berth backups drills", "berth backups drills -p demo --json"],
+  items: ({ drills }) => drills,
+  columns: {
+    ID: ({ id }) => id,
+    STATUS: ({ status }, paint) => paintStatus(paint, status),
+    BY: ({ origin }) => origin,
+    CREATED: ({ created_at }) => relativeTime(created_at),
+    TOOK: ({ created_at, finished_at }) => (finished_at === null ? "" : duration(created_at, finished_at)),
+    NOTE: ({ problem }) => (problem === null ? "" : oneLine(problem, 60)),
+  },
+  empty: "There were no drills yet: `berth backups drill` runs one.",
+});
+
+const addDrill = rowCommand({
+  row: "backups.run_drill",
+  usage: "drill",
+  summary: "Restore the database from its archive, read every row, compare each table with the live one, and drop it",
+  examples: ["berth backups drill", "berth backups drill -p demo --json > evidence.json"],
+  progress: ({ words: { slug } }) => `Restoring ${slug} from its archive`,
+  text: describeDrill,
+});
+
+const addEvidence = rowCommand({
+  row: "backups.drill",
+  usage: "evidence <drill>",
+  summary: "Show what a drill restored, from which files, and each table's rows",
+  examples: ["berth backups evidence bop_06bq… --json > evidence.json"],
+  text: describeDrill,
+});
 
 function describeDrill({ id, status, problem, sha256, evidence }: Answer<"backups.drill">, paint: Paint): string {
   const text = facts(paint, [

@@ -2,9 +2,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { stat } from "node:fs/promises";
 import type { Command } from "commander";
 import { ApiError, type Answer, type Client } from "../../contract/client.ts";
-import { addCommand, addGroup } from "../command-tree.ts";
+import { addCommand, commandGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
-import { currentProject } from "../current-project.ts";
+import { currentProject, projectAndClient } from "../current-project.ts";
 import { CliError } from "../failures.ts";
 import { patiently } from "../follow.ts";
 import { paintStatus, type Paint } from "../render/paint.ts";
@@ -24,39 +24,32 @@ type Summary = Answer<"backups.list">["backups"][number];
 
 const pauseMs = 500;
 
-export function addBackups(program: Command, ctx: CliContext): void {
-  const backups = addGroup(program, "backups", "Back up the database and files, verify and restore backups");
-  addList(backups, ctx);
-  addShow(backups, ctx);
-  addCreate(backups, ctx);
-  addVerify(backups, ctx);
-  addDownload(backups, ctx);
-  addRestored(backups, ctx);
-  addArchive(backups, ctx);
-}
+export const addBackups = commandGroup({
+  name: "backups",
+  summary: "Back up the database and files, verify and restore backups",
+  commands: () => [addList, addShow, addCreate, addVerify, addDownload, addRestored, addArchive],
+});
 
-function addList(backups: Command, ctx: CliContext): void {
-  listCommand(backups, ctx, {
-    row: "backups.list",
-    usage: "list",
-    summary: "List the newest 100 backups",
-    isDefault: true,
-    examples: ["berth backups", "berth backups list -p demo --json"],
-    items: (answer) => answer.backups,
-    columns: {
-      ID: (backup) => backup.id,
-      STATUS: (backup, paint) => paintStatus(paint, backup.status),
-      OF: (backup) => backup.content,
-      BY: (backup) => backup.origin,
-      CREATED: (backup) => relativeTime(backup.created_at),
-      TOOK: (backup) => (backup.finished_at === null ? "" : duration(backup.created_at, backup.finished_at)),
-      SIZE: (backup) => (backup.size_bytes === null ? "" : bytesText(backup.size_bytes)),
-      VERIFICATION: (backup, paint) => verdictOf(paint, backup),
-      NOTE: noteOf,
-    },
-    empty: "There are no backups yet: `berth backups create` makes one.",
-  });
-}
+const addList = listCommand({
+  row: "backups.list",
+  usage: "list",
+  summary: "List the newest 100 backups",
+  isDefault: true,
+  examples: ["berth backups", "berth backups list -p demo --json"],
+  items: (answer) => answer.backups,
+  columns: {
+    ID: (backup) => backup.id,
+    STATUS: (backup, paint) => paintStatus(paint, backup.status),
+    OF: (backup) => backup.content,
+    BY: (backup) => backup.origin,
+    CREATED: (backup) => relativeTime(backup.created_at),
+    TOOK: (backup) => (backup.finished_at === null ? "" : duration(backup.created_at, backup.finished_at)),
+    SIZE: (backup) => (backup.size_bytes === null ? "" : bytesText(backup.size_bytes)),
+    VERIFICATION: (backup, paint) => verdictOf(paint, backup),
+    NOTE: noteOf,
+  },
+  empty: "There are no backups yet: `berth backups create` makes one.",
+});
 
 function verdictOf(paint: Paint, { verification }: Summary): string {
   if (verification === null) return "";
@@ -74,15 +67,13 @@ function progressOf({ kind, phase, bytes_done, tables_done, tables_total }: NonN
   return `${doing}: ${phase}, ${bytesText(bytes_done)}${tables}`;
 }
 
-function addShow(backups: Command, ctx: CliContext): void {
-  rowCommand(backups, ctx, {
-    row: "backups.get",
-    usage: "show <id>",
-    summary: "Show one backup, its tables and its last verification",
-    examples: ["berth backups show bak_06bq…", "berth backups show bak_06bq… --json"],
-    text: describe,
-  });
-}
+const addShow = rowCommand({
+  row: "backups.get",
+  usage: "show <id>",
+  summary: "Show one backup, its tables and its last verification",
+  examples: ["berth backups show bak_06bq…", "berth backups show bak_06bq… --json"],
+  text: describe,
+});
 
 function describe(backup: Backup, paint: Paint): string {
   const text = facts(paint, [
@@ -115,8 +106,7 @@ function addCreate(backups: Command, ctx: CliContext): void {
     .option("--files", "the files in $STORAGE_DIR instead of the database")
     .option("--no-wait", "don't wait for the end")
     .action(async (options: { wait: boolean; files?: true }) => {
-      const slug = await currentProject(ctx);
-      const client = await ctx.client();
+      const { slug, client } = await projectAndClient(ctx);
       const body = { content: options.files === true ? "files" : "database" } as const;
       const begun = await client.call("backups.create", { params: { slug }, body, signal: ctx.signal });
       if (!options.wait)
@@ -224,8 +214,7 @@ function addDownload(backups: Command, ctx: CliContext): void {
     .action(async (backup_id: string, options: { format: string; age?: boolean; output?: string }) => {
       const format = formatOf(options);
       const encrypted = options.age === true;
-      const slug = await currentProject(ctx);
-      const client = await ctx.client();
+      const { slug, client } = await projectAndClient(ctx);
       const { content } = await client.call("backups.get", { params: { id: backup_id } });
       const { id } = await client.call("database.dump", { params: { slug }, body: { backup_id, format, encrypted } });
       const ending = content === "files" ? "tar" : format === "plain" ? "sql" : "dump";

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
 import { limits } from "../../contract/limits.ts";
 import { bytesText } from "../../kit/bytes-text.ts";
-import { addCommand, addGroup } from "../command-tree.ts";
+import { addCommand, commandGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
 import { CliError } from "../failures.ts";
@@ -19,48 +19,48 @@ type Branch = Answer<"branches.get">;
 /** The option of commands that read the database. */
 export const branchOption = ["--branch <name>", "a branch of the database: `berth db branch`"] as const;
 
-export function addBranches(database: Command, ctx: CliContext): void {
-  const branches = addGroup(
-    database,
-    "branch",
-    "Copies of the database to try things on, each in a server of its own",
-    "branches",
-  );
-  listCommand(branches, ctx, {
-    row: "branches.list",
-    usage: "list",
-    summary: "List the branches of the database",
-    isDefault: true,
-    examples: ["berth db branch", "berth db branch list -p demo --json"],
-    items: (answer) => answer.branches,
-    columns: {
-      NAME: ({ name }) => name,
-      STATUS: ({ status }, paint) => paintStatus(paint, status),
-      SHOWS: ({ shows, created_at }) => shows ?? relativeTime(created_at),
-      MASKED: ({ masked }) => (masked ? "yes" : "no"),
-      SIZE: ({ size_bytes }) => (size_bytes === null ? "" : bytesText(size_bytes)),
-      ENDS: ({ expires_at }) => (expires_at === null ? "" : relativeTime(expires_at)),
-      NOTE: (branch) => oneLine(noteOf(branch), 80),
-    },
-    empty: "There are no branches: `berth db branch create <name>` makes one.",
-  });
-  rowCommand(branches, ctx, {
-    row: "branches.get",
-    usage: "show <branch>",
-    summary: "Show a branch of the database",
-    examples: ["berth db branch show try"],
-    text: describe,
-  });
-  addCreate(branches, ctx);
-  actCommand(branches, ctx, {
-    row: "branches.delete",
-    usage: "delete <branch>",
-    summary: "Delete a branch of the database",
-    examples: ["berth db branch delete try", "berth db branch delete try --yes"],
-    warning: ({ words: { branch = "" } }) => `This deletes the branch ${branch} and everything that was written to it.`,
-    text: (_, _paint, { words }) => `Deleted ${words["branch"]}.`,
-  });
-}
+export const addBranches = commandGroup({
+  name: "branch",
+  summary: "Copies of the database to try things on, each in a server of its own",
+  alias: "branches",
+  commands: () => [
+    listCommand({
+      row: "branches.list",
+      usage: "list",
+      summary: "List the branches of the database",
+      isDefault: true,
+      examples: ["berth db branch", "berth db branch list -p demo --json"],
+      items: (answer) => answer.branches,
+      columns: {
+        NAME: ({ name }) => name,
+        STATUS: ({ status }, paint) => paintStatus(paint, status),
+        SHOWS: ({ shows, created_at }) => shows ?? relativeTime(created_at),
+        MASKED: ({ masked }) => (masked ? "yes" : "no"),
+        SIZE: ({ size_bytes }) => (size_bytes === null ? "" : bytesText(size_bytes)),
+        ENDS: ({ expires_at }) => (expires_at === null ? "" : relativeTime(expires_at)),
+        NOTE: (branch) => oneLine(noteOf(branch), 80),
+      },
+      empty: "There are no branches: `berth db branch create <name>` makes one.",
+    }),
+    rowCommand({
+      row: "branches.get",
+      usage: "show <branch>",
+      summary: "Show a branch of the database",
+      examples: ["berth db branch show try"],
+      text: describe,
+    }),
+    addCreate,
+    actCommand({
+      row: "branches.delete",
+      usage: "delete <branch>",
+      summary: "Delete a branch of the database",
+      examples: ["berth db branch delete try", "berth db branch delete try --yes"],
+      warning: ({ words: { branch = "" } }) =>
+        `This deletes the branch ${branch} and everything that was written to it.`,
+      text: (_, _paint, { words }) => `Deleted ${words["branch"]}.`,
+    }),
+  ],
+});
 
 function noteOf({ failure, read_only, used_by, copy_bytes, expected_seconds, status }: Branch): string {
   if (failure !== null) return failure.summary;

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { addCommand, addGroup } from "../command-tree.ts";
+import { addCommand, commandGroup, severalCommands } from "../command-tree.ts";
 import type { Answer, Client } from "../../contract/client.ts";
 import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
@@ -11,13 +11,14 @@ import { facts } from "../render/table.ts";
 import { duration, oneLine, relativeTime } from "../render/text.ts";
 import { listCommand, rowCommand } from "../row-commands.ts";
 
-export function addBuilds(program: Command, ctx: CliContext): void {
-  const builds = addGroup(program, "builds", "List builds and read their logs");
-  addList(builds, ctx);
-  addShow(builds, ctx);
-  addLog(builds, ctx);
-  addCancel(program, ctx);
-}
+export const addBuilds = severalCommands(() => [
+  commandGroup({
+    name: "builds",
+    summary: "List builds and read their logs",
+    commands: () => [addList, addShow, addLog],
+  }),
+  addCancel,
+]);
 
 function addCancel(program: Command, ctx: CliContext): void {
   addCommand(program, {
@@ -32,53 +33,49 @@ function addCancel(program: Command, ctx: CliContext): void {
   });
 }
 
-function addList(builds: Command, ctx: CliContext): void {
-  listCommand(builds, ctx, {
-    row: "builds.list",
-    usage: "list",
-    summary: "List the newest 100 builds",
-    isDefault: true,
-    examples: ["berth builds", "berth builds list -p demo --json"],
-    items: (answer) => answer.builds,
-    columns: {
-      NUMBER: (build) => `#${build.number}`,
-      STATUS: (build, paint) => paintStatus(paint, build.status),
-      COMMIT: (build) => build.commit.slice(0, 8),
-      BRANCH: (build) => oneLine(build.branch, 20),
-      CREATED: (build) => relativeTime(build.created_at),
-      TOOK: (build) => (build.started_at === null ? "" : duration(build.started_at, build.finished_at)),
-      ID: (build) => build.id,
-      MESSAGE: (build) => oneLine(build.message, 50),
-    },
-    empty: "Nothing was built yet: push with git.",
-  });
-}
+const addList = listCommand({
+  row: "builds.list",
+  usage: "list",
+  summary: "List the newest 100 builds",
+  isDefault: true,
+  examples: ["berth builds", "berth builds list -p demo --json"],
+  items: (answer) => answer.builds,
+  columns: {
+    NUMBER: (build) => `#${build.number}`,
+    STATUS: (build, paint) => paintStatus(paint, build.status),
+    COMMIT: (build) => build.commit.slice(0, 8),
+    BRANCH: (build) => oneLine(build.branch, 20),
+    CREATED: (build) => relativeTime(build.created_at),
+    TOOK: (build) => (build.started_at === null ? "" : duration(build.started_at, build.finished_at)),
+    ID: (build) => build.id,
+    MESSAGE: (build) => oneLine(build.message, 50),
+  },
+  empty: "Nothing was built yet: push with git.",
+});
 
-function addShow(builds: Command, ctx: CliContext): void {
-  rowCommand(builds, ctx, {
-    row: "builds.get",
-    usage: "show <id>",
-    summary: "Show one build, and why it failed",
-    examples: ["berth builds show bld_06bq…"],
-    text: (build, paint) => {
-      const text = facts(paint, [
-        ["build", paint.bold(`#${build.number}`)],
-        ["id", build.id],
-        ["status", paintStatus(paint, build.status)],
-        ["commit", build.commit],
-        ["branch", oneLine(build.branch)],
-        ["message", oneLine(build.message, 100)],
-        ["author", build.author && oneLine(build.author)],
-        ["image", build.image_ref ?? "none"],
-        ["deployment", build.deployment && `#${build.deployment.number} ${build.deployment.status}`],
-        ["created", relativeTime(build.created_at)],
-        ["took", build.started_at === null ? null : duration(build.started_at, build.finished_at)],
-      ]);
-      const failure = build.failure ?? build.deployment?.failure ?? null;
-      return failure === null ? text : `${text}\n\n${renderFailure(paint, failure)}`;
-    },
-  });
-}
+const addShow = rowCommand({
+  row: "builds.get",
+  usage: "show <id>",
+  summary: "Show one build, and why it failed",
+  examples: ["berth builds show bld_06bq…"],
+  text: (build, paint) => {
+    const text = facts(paint, [
+      ["build", paint.bold(`#${build.number}`)],
+      ["id", build.id],
+      ["status", paintStatus(paint, build.status)],
+      ["commit", build.commit],
+      ["branch", oneLine(build.branch)],
+      ["message", oneLine(build.message, 100)],
+      ["author", build.author && oneLine(build.author)],
+      ["image", build.image_ref ?? "none"],
+      ["deployment", build.deployment && `#${build.deployment.number} ${build.deployment.status}`],
+      ["created", relativeTime(build.created_at)],
+      ["took", build.started_at === null ? null : duration(build.started_at, build.finished_at)],
+    ]);
+    const failure = build.failure ?? build.deployment?.failure ?? null;
+    return failure === null ? text : `${text}\n\n${renderFailure(paint, failure)}`;
+  },
+});
 
 function addLog(builds: Command, ctx: CliContext): void {
   addCommand(builds, {

@@ -1,14 +1,18 @@
 import type { Command } from "commander";
-import { addCommand, addGroup } from "../command-tree.ts";
+import { addCommand, commandGroup } from "../command-tree.ts";
 import { readConfig, writeConfig } from "../config-file.ts";
 import type { CliContext } from "../context.ts";
 import { CliError } from "../failures.ts";
 import { table } from "../render/table.ts";
 
 /** Adds `berth contexts`: the platforms that the user is logged in to. Tokens are never shown. */
-export function addContexts(program: Command, ctx: CliContext): void {
-  const contexts = addGroup(program, "contexts", "List the platforms you are logged in to, and choose one");
-  const { configFile } = ctx.environment;
+export const addContexts = commandGroup({
+  name: "contexts",
+  summary: "List the platforms you are logged in to, and choose one",
+  commands: () => [addList, addUse],
+});
+
+function addList(contexts: Command, { environment: { configFile }, output }: CliContext): void {
   addCommand(contexts, {
     usage: "list",
     summary: "List the contexts",
@@ -21,11 +25,14 @@ export function addContexts(program: Command, ctx: CliContext): void {
       url,
       current: name === config.current,
     }));
-    ctx.output.result({ contexts: known }, (paint) => {
+    output.result({ contexts: known }, (paint) => {
       const rows = known.map(({ name, url, current }) => [current ? "*" : "", name, url]);
       return table(paint, ["", "NAME", "URL"], rows, "You are not logged in anywhere.");
     });
   });
+}
+
+function addUse(contexts: Command, { environment: { configFile }, output }: CliContext): void {
   addCommand(contexts, {
     usage: "use <name>",
     summary: "Make a context the current one",
@@ -39,6 +46,6 @@ export function addContexts(program: Command, ctx: CliContext): void {
         hint: "`berth contexts` lists them.",
       });
     await writeConfig(configFile, { ...config, current: name });
-    ctx.output.note(() => `The current context is "${name}" (${chosen.url}).`);
+    output.note(() => `The current context is "${name}" (${chosen.url}).`);
   });
 }

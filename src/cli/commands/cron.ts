@@ -1,53 +1,54 @@
 import type { Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
 import { limits } from "../../contract/limits.ts";
-import { addCommand, addGroup } from "../command-tree.ts";
+import { addCommand, commandGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
-import { currentProject } from "../current-project.ts";
+import { currentProject, projectAndClient } from "../current-project.ts";
 import { usageError } from "../failures.ts";
 import { readInput } from "../input.ts";
 import { paintStatus } from "../render/paint.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
 import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
 
-export function addCron(program: Command, ctx: CliContext): void {
-  const cron = addGroup(program, "cron", "List, set, import and run cron jobs");
-  addList(cron, ctx);
-  addSet(cron, ctx);
-  addImport(cron, ctx);
-  addRuns(cron, ctx);
-  addRun(cron, ctx);
-  rowCommand(cron, ctx, {
-    row: "cron.restore",
-    usage: "restore <name>",
-    summary: "Bring back what the last change of a job replaced",
-    examples: ["berth cron restore nightly"],
-    text: (job) =>
-      `${job.name}: ${job.schedule} ${oneLine(job.path ?? job.command ?? "", 80)}${job.enabled ? "" : ", disabled"}.`,
-  });
-  addRemove(cron, ctx);
-}
+export const addCron = commandGroup({
+  name: "cron",
+  summary: "List, set, import and run cron jobs",
+  commands: () => [
+    addList,
+    addSet,
+    addImport,
+    addRuns,
+    addRun,
+    rowCommand({
+      row: "cron.restore",
+      usage: "restore <name>",
+      summary: "Bring back what the last change of a job replaced",
+      examples: ["berth cron restore nightly"],
+      text: (job) =>
+        `${job.name}: ${job.schedule} ${oneLine(job.path ?? job.command ?? "", 80)}${job.enabled ? "" : ", disabled"}.`,
+    }),
+    addRemove,
+  ],
+});
 
-function addList(cron: Command, ctx: CliContext): void {
-  listCommand(cron, ctx, {
-    row: "cron.list",
-    usage: "list",
-    summary: `List the cron jobs, the newest ${limits.cron_jobs_listed}`,
-    isDefault: true,
-    examples: ["berth cron", "berth cron list -p demo --json"],
-    items: (answer) => answer.jobs,
-    columns: {
-      NAME: (job) => job.name,
-      "SCHEDULE (UTC)": (job) => job.schedule,
-      "PATH OR COMMAND": (job) => oneLine(job.path ?? job.command ?? "", 50),
-      LAST: (job, paint) => (job.last_status === null ? "" : paintStatus(paint, job.last_status)),
-      "LAST RUN": (job) => relativeTime(job.last_run_at),
-      "NEXT RUN": (job) => (job.next_run_at === null ? "disabled" : relativeTime(job.next_run_at)),
-    },
-    empty:
-      "There are no cron jobs yet: `berth cron set <name> <schedule> <path>` makes one, and --command instead of the path one that runs a command.",
-  });
-}
+const addList = listCommand({
+  row: "cron.list",
+  usage: "list",
+  summary: `List the cron jobs, the newest ${limits.cron_jobs_listed}`,
+  isDefault: true,
+  examples: ["berth cron", "berth cron list -p demo --json"],
+  items: (answer) => answer.jobs,
+  columns: {
+    NAME: (job) => job.name,
+    "SCHEDULE (UTC)": (job) => job.schedule,
+    "PATH OR COMMAND": (job) => oneLine(job.path ?? job.command ?? "", 50),
+    LAST: (job, paint) => (job.last_status === null ? "" : paintStatus(paint, job.last_status)),
+    "LAST RUN": (job) => relativeTime(job.last_run_at),
+    "NEXT RUN": (job) => (job.next_run_at === null ? "disabled" : relativeTime(job.next_run_at)),
+  },
+  empty:
+    "There are no cron jobs yet: `berth cron set <name> <schedule> <path>` makes one, and --command instead of the path one that runs a command.",
+});
 
 function addSet(cron: Command, ctx: CliContext): void {
   addCommand(cron, {
@@ -69,8 +70,7 @@ function addSet(cron: Command, ctx: CliContext): void {
         path: string | undefined,
         options: { disabled?: boolean; command?: string },
       ) => {
-        const slug = await currentProject(ctx);
-        const client = await ctx.client();
+        const { slug, client } = await projectAndClient(ctx);
         const { command, disabled } = options;
         if ((path === undefined) === (command === undefined))
           throw usageError("Give either a path to call or --command with a command line to run.");
@@ -117,24 +117,22 @@ function readCrons(text: string, file: string): Crons {
   return crons as Crons;
 }
 
-function addRuns(cron: Command, ctx: CliContext): void {
-  listCommand(cron, ctx, {
-    row: "cron.runs",
-    usage: "runs <name>",
-    summary: `List a job's newest ${limits.cron_runs_listed} runs`,
-    examples: ["berth cron runs nightly", "berth cron runs nightly --json"],
-    items: (answer) => answer.runs,
-    columns: {
-      DUE: (run) => run.scheduled_at.replace(".000Z", "Z"),
-      BY: (run) => (run.trigger === "manual" ? "by hand" : "schedule"),
-      STATUS: (run, paint) => paintStatus(paint, run.status),
-      OUTCOME: outcomeOf,
-      TOOK: (run) => (run.duration_ms === null ? "" : `${run.duration_ms} ms`),
-      ANSWER: (run) => oneLine(run.response_excerpt ?? "", 50),
-    },
-    empty: "It has not run yet.",
-  });
-}
+const addRuns = listCommand({
+  row: "cron.runs",
+  usage: "runs <name>",
+  summary: `List a job's newest ${limits.cron_runs_listed} runs`,
+  examples: ["berth cron runs nightly", "berth cron runs nightly --json"],
+  items: (answer) => answer.runs,
+  columns: {
+    DUE: (run) => run.scheduled_at.replace(".000Z", "Z"),
+    BY: (run) => (run.trigger === "manual" ? "by hand" : "schedule"),
+    STATUS: (run, paint) => paintStatus(paint, run.status),
+    OUTCOME: outcomeOf,
+    TOOK: (run) => (run.duration_ms === null ? "" : `${run.duration_ms} ms`),
+    ANSWER: (run) => oneLine(run.response_excerpt ?? "", 50),
+  },
+  empty: "It has not run yet.",
+});
 
 function outcomeOf(run: Answer<"cron.runs">["runs"][number]): string {
   const exit = run.exit_code === null ? undefined : `exit code ${run.exit_code}`;
@@ -142,27 +140,23 @@ function outcomeOf(run: Answer<"cron.runs">["runs"][number]): string {
   return parts.filter((part) => part !== undefined).join(", ");
 }
 
-function addRun(cron: Command, ctx: CliContext): void {
-  rowCommand(cron, ctx, {
-    row: "cron.run",
-    usage: "run <name>",
-    summary: "Run a job now, beside its schedule",
-    examples: ["berth cron run nightly"],
-    text: (run, _paint, { words: { name } }) =>
-      run.status === "skipped"
-        ? `Skipped: another run of ${name} is under way.`
-        : `${name} is running: \`berth cron runs ${name}\` shows how it ends.`,
-  });
-}
+const addRun = rowCommand({
+  row: "cron.run",
+  usage: "run <name>",
+  summary: "Run a job now, beside its schedule",
+  examples: ["berth cron run nightly"],
+  text: (run, _paint, { words: { name } }) =>
+    run.status === "skipped"
+      ? `Skipped: another run of ${name} is under way.`
+      : `${name} is running: \`berth cron runs ${name}\` shows how it ends.`,
+});
 
-function addRemove(cron: Command, ctx: CliContext): void {
-  actCommand(cron, ctx, {
-    row: "cron.delete",
-    usage: "remove <name>",
-    summary: "Remove a job and its runs",
-    examples: ["berth cron remove nightly", "berth cron remove nightly --yes"],
-    warning: ({ words: { name = "", slug } }) =>
-      `This removes the cron job ${name} of ${slug} with the list of its runs.`,
-    text: (_, _paint, { words }) => `Removed ${words.name}.`,
-  });
-}
+const addRemove = actCommand({
+  row: "cron.delete",
+  usage: "remove <name>",
+  summary: "Remove a job and its runs",
+  examples: ["berth cron remove nightly", "berth cron remove nightly --yes"],
+  warning: ({ words: { name = "", slug } }) =>
+    `This removes the cron job ${name} of ${slug} with the list of its runs.`,
+  text: (_, _paint, { words }) => `Removed ${words.name}.`,
+});

@@ -1,9 +1,9 @@
 import type { Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
 import { bytesText } from "../../kit/bytes-text.ts";
-import { addCommand, addGroup } from "../command-tree.ts";
+import { addCommand, commandGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
-import { currentProject } from "../current-project.ts";
+import { currentProject, projectAndClient } from "../current-project.ts";
 import { usageError } from "../failures.ts";
 import { readInput } from "../input.ts";
 import { confirm } from "../prompts.ts";
@@ -13,14 +13,11 @@ import { oneLine } from "../render/text.ts";
 import { listCommand } from "../row-commands.ts";
 import { branchOption } from "./branches.ts";
 
-export function addData(program: Command, ctx: CliContext): void {
-  const data = addGroup(program, "data", "Browse the tables of the project's database");
-  addTables(data, ctx);
-  addShow(data, ctx);
-  addInsert(data, ctx);
-  addUpdate(data, ctx);
-  addDelete(data, ctx);
-}
+export const addData = commandGroup({
+  name: "data",
+  summary: "Browse the tables of the project's database",
+  commands: () => [addTables, addShow, addInsert, addUpdate, addDelete],
+});
 
 interface PageOptions {
   sort?: string;
@@ -47,27 +44,25 @@ function pageQuery({ search, ...options }: PageOptions) {
   return { ...options, q: search };
 }
 
-function addTables(data: Command, ctx: CliContext): void {
-  const command = listCommand(data, ctx, {
-    row: "data.tables",
-    usage: "tables",
-    summary: "List tables and views",
-    isDefault: true,
-    examples: ["berth data", "berth data tables --sort size_bytes --dir desc", "berth data tables -q order --json"],
-    input: (options) => ({ query: pageQuery(options) }),
-    items: (answer) => answer.tables,
-    columns: {
-      TABLE: ({ schema, name }) => oneLine(`${schema}.${name}`, 80),
-      KIND: ({ kind }) => kind.replaceAll("_", " "),
-      ROWS: ({ estimated_rows: rows }) => (rows === null ? "" : `~ ${rows.toLocaleString("en")}`),
-      SIZE: ({ size_bytes: bytes }) => (bytes === null ? "" : bytesText(bytes)),
-    },
-    empty: "There are no tables.",
-    note: ({ total, next_offset: next }) =>
-      next === null ? undefined : `There are ${total} tables and views; continue with --offset ${next}.`,
-  });
-  addPageOptions(command, "schema, name, kind, estimated_rows or size_bytes");
-}
+const addTables = listCommand({
+  row: "data.tables",
+  usage: "tables",
+  summary: "List tables and views",
+  isDefault: true,
+  examples: ["berth data", "berth data tables --sort size_bytes --dir desc", "berth data tables -q order --json"],
+  input: (options) => ({ query: pageQuery(options) }),
+  items: (answer) => answer.tables,
+  columns: {
+    TABLE: ({ schema, name }) => oneLine(`${schema}.${name}`, 80),
+    KIND: ({ kind }) => kind.replaceAll("_", " "),
+    ROWS: ({ estimated_rows: rows }) => (rows === null ? "" : `~ ${rows.toLocaleString("en")}`),
+    SIZE: ({ size_bytes: bytes }) => (bytes === null ? "" : bytesText(bytes)),
+  },
+  empty: "There are no tables.",
+  note: ({ total, next_offset: next }) =>
+    next === null ? undefined : `There are ${total} tables and views; continue with --offset ${next}.`,
+  options: (command) => addPageOptions(command, "schema, name, kind, estimated_rows or size_bytes"),
+});
 
 function addShow(data: Command, ctx: CliContext): void {
   const command = addCommand(data, {
@@ -159,8 +154,7 @@ function addUpdate(data: Command, ctx: CliContext): void {
     .action(async (name: string, pairs: string[], options: ChangeOptions & { key: string; values?: string }) => {
       const key = await readObject(ctx, [], options.key);
       const values = await readObject(ctx, pairs, options.values);
-      const slug = await currentProject(ctx);
-      const client = await ctx.client();
+      const { slug, client } = await projectAndClient(ctx);
       await confirm(ctx, `This changes one row of ${oneLine(name)} in ${slug}.`, { name: slug, yes: options.yes });
       const params = { slug, ...parseTable(name) };
       const changed = await client.call("data.update", { params, body: { key, values }, signal: ctx.signal });
@@ -178,8 +172,7 @@ function addDelete(data: Command, ctx: CliContext): void {
     .option("-y, --yes", "don't ask")
     .action(async (name: string, pairs: string[], options: ChangeOptions & { key?: string }) => {
       const key = await readObject(ctx, pairs, options.key);
-      const slug = await currentProject(ctx);
-      const client = await ctx.client();
+      const { slug, client } = await projectAndClient(ctx);
       await confirm(ctx, `This deletes one row of ${oneLine(name)} in ${slug}.`, { name: slug, yes: options.yes });
       await client.call("data.delete", { params: { slug, ...parseTable(name) }, body: { key }, signal: ctx.signal });
       ctx.output.note(() => `Deleted a row of ${oneLine(name)}.`);

@@ -8,7 +8,7 @@ const databaseOption = ["--database <name>", "another database of the project, s
 
 /** Adds the commands that show what the database's server does: its connections, slow statements and extensions. */
 export function addViews(database: Command, ctx: CliContext): void {
-  listCommand(database, ctx, {
+  listCommand({
     row: "data.connections",
     usage: "connections",
     summary: "List the connections to the database, and what each does",
@@ -27,10 +27,9 @@ export function addViews(database: Command, ctx: CliContext): void {
     empty: "Nothing is connected.",
     note: ({ connections, limit, more }) =>
       `${more ? `More than ${connections.length}` : connections.length} connections; the application may have ${limit}.`,
-  })
-    .option(...databaseOption)
-    .option(...branchOption);
-  actCommand(database, ctx, {
+    options: (command) => command.option(...databaseOption).option(...branchOption),
+  })(database, ctx);
+  actCommand({
     row: "data.end_connection",
     usage: "disconnect <pid>",
     summary: "End a connection of the application (owners only)",
@@ -40,11 +39,10 @@ export function addViews(database: Command, ctx: CliContext): void {
       `This ends the connection ${words["pid"]} to the database of ${words["slug"]}; what it has not committed is rolled back.`,
     typed: ({ words }) => words["slug"] ?? "",
     text: (_, __, { words }) => `Ended the connection ${words["pid"]}.`,
-  })
-    .option(...databaseOption)
-    .option(...branchOption);
+    options: (command) => command.option(...databaseOption).option(...branchOption),
+  })(database, ctx);
   addSlow(database, ctx);
-  listCommand(database, ctx, {
+  listCommand({
     row: "data.extensions",
     usage: "extensions",
     summary: "List PostgreSQL's extensions, and who may create them",
@@ -59,36 +57,35 @@ export function addViews(database: Command, ctx: CliContext): void {
       ABOUT: ({ about }) => oneLine(about, 60),
     },
     empty: "The server has no extensions.",
-  })
-    .option(...databaseOption)
-    .option(...branchOption);
+    options: (command) => command.option(...databaseOption).option(...branchOption),
+  })(database, ctx);
 }
 
-function addSlow(database: Command, ctx: CliContext): void {
-  listCommand(database, ctx, {
-    row: "data.statements",
-    usage: "slow",
-    summary: "List the statements that took the most time, without their values",
-    examples: ["berth db slow", "berth db slow --sort mean"],
-    input: (options) => ({ query: options }),
-    items: (answer) => answer.statements,
-    columns: {
-      TOTAL: ({ total_ms: ms }) => milliseconds(ms),
-      CALLS: ({ calls }) => calls.toLocaleString("en"),
-      MEAN: ({ mean_ms: ms }) => milliseconds(ms),
-      LONGEST: ({ most_ms: ms }) => milliseconds(ms),
-      STATEMENT: ({ query }) => oneLine(query.replace(/\s+/g, " "), 100),
-    },
-    empty: "No statement was counted.",
-    note: ({ collected }) =>
-      collected
-        ? undefined
-        : "This server does not count statements. A database on this machine does from its next start on.",
-  })
-    .option("--sort <total|mean|most>", "by total time, mean time or the longest run; by default total")
-    .option(...databaseOption)
-    .option(...branchOption);
-}
+const addSlow = listCommand({
+  row: "data.statements",
+  usage: "slow",
+  summary: "List the statements that took the most time, without their values",
+  examples: ["berth db slow", "berth db slow --sort mean"],
+  input: (options) => ({ query: options }),
+  items: (answer) => answer.statements,
+  columns: {
+    TOTAL: ({ total_ms: ms }) => milliseconds(ms),
+    CALLS: ({ calls }) => calls.toLocaleString("en"),
+    MEAN: ({ mean_ms: ms }) => milliseconds(ms),
+    LONGEST: ({ most_ms: ms }) => milliseconds(ms),
+    STATEMENT: ({ query }) => oneLine(query.replace(/\s+/g, " "), 100),
+  },
+  empty: "No statement was counted.",
+  note: ({ collected }) =>
+    collected
+      ? undefined
+      : "This server does not count statements. A database on this machine does from its next start on.",
+  options: (command) =>
+    command
+      .option("--sort <total|mean|most>", "by total time, mean time or the longest run; by default total")
+      .option(...databaseOption)
+      .option(...branchOption),
+});
 
 function milliseconds(ms: number): string {
   return ms >= 10_000 ? `${(ms / 1000).toFixed(1)} s` : `${ms.toFixed(ms < 10 ? 1 : 0)} ms`;

@@ -1,9 +1,9 @@
 import type { Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
 import { bytesText } from "../../kit/bytes-text.ts";
-import { addCommand, addGroup } from "../command-tree.ts";
+import { addCommand, commandGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
-import { currentProject } from "../current-project.ts";
+import { projectAndClient } from "../current-project.ts";
 import { readInput } from "../input.ts";
 import { paintStatus, type Paint } from "../render/paint.ts";
 import { facts, table } from "../render/table.ts";
@@ -15,33 +15,39 @@ import { addFiles } from "./database-files.ts";
 import { addSessions } from "./database-session.ts";
 import { addViews } from "./database-views.ts";
 
-export function addDatabase(program: Command, ctx: CliContext): void {
-  const database = addGroup(program, "db", "Show or create the project's database", "database");
-  rowCommand(database, ctx, {
-    row: "database.get",
-    usage: "show",
-    summary: "Show the project's database",
-    isDefault: true,
-    examples: ["berth db", "berth db show -p demo --json"],
-    text: describe,
-  });
-  rowCommand(database, ctx, {
-    row: "database.create",
-    usage: "create",
-    summary: "Give the project a PostgreSQL database",
-    examples: ["berth db create", "berth db create -p demo"],
-    input: ({ startEmpty }) => ({ body: { ...(startEmpty === undefined ? {} : { start_empty: startEmpty }) } }),
-    progress: ({ words }) => `Creating a database for ${words.slug}`,
-    text: describe,
-    note: () =>
-      "DATABASE_URL in the application's environment names it. A running application restarts with it in a few seconds.",
-  }).option("--start-empty", "replace a database whose data is missing from the platform's data folder");
-  addBranches(database, ctx);
-  addQuery(database, ctx);
-  addViews(database, ctx);
-  addSessions(database, ctx);
-  addFiles(database, ctx);
-}
+export const addDatabase = commandGroup({
+  name: "db",
+  summary: "Show or create the project's database",
+  alias: "database",
+  commands: () => [
+    rowCommand({
+      row: "database.get",
+      usage: "show",
+      summary: "Show the project's database",
+      isDefault: true,
+      examples: ["berth db", "berth db show -p demo --json"],
+      text: describe,
+    }),
+    rowCommand({
+      row: "database.create",
+      usage: "create",
+      summary: "Give the project a PostgreSQL database",
+      examples: ["berth db create", "berth db create -p demo"],
+      input: ({ startEmpty }) => ({ body: { ...(startEmpty === undefined ? {} : { start_empty: startEmpty }) } }),
+      progress: ({ words }) => `Creating a database for ${words.slug}`,
+      text: describe,
+      note: () =>
+        "DATABASE_URL in the application's environment names it. A running application restarts with it in a few seconds.",
+      options: (command) =>
+        command.option("--start-empty", "replace a database whose data is missing from the platform's data folder"),
+    }),
+    addBranches,
+    addQuery,
+    addViews,
+    addSessions,
+    addFiles,
+  ],
+});
 
 function describe(database: Answer<"database.get">, paint: Paint): string {
   return facts(paint, [
@@ -72,8 +78,7 @@ function addQuery(database: Command, ctx: CliContext): void {
     .option(...branchOption)
     .action(async (given: string, options: { database?: string; branch?: string }) => {
       const sql = given === "-" ? await readInput(ctx, "-") : given;
-      const slug = await currentProject(ctx);
-      const client = await ctx.client();
+      const { slug, client } = await projectAndClient(ctx);
       const body = { sql, ...options };
       const found = await client.call("data.query", { params: { slug }, body, signal: ctx.signal });
       ctx.output.result(found, (paint) => resultTable(paint, found));

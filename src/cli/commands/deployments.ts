@@ -4,9 +4,9 @@ import type { Answer, Client } from "../../contract/client.ts";
 import { shownStatus } from "../../contract/states.ts";
 import { rehearsalLines } from "../../contract/rehearsal.ts";
 import { bytesText } from "../../kit/bytes-text.ts";
-import { addCommand, addGroup } from "../command-tree.ts";
+import { addCommand, commandGroup, severalCommands } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
-import { currentProject } from "../current-project.ts";
+import { currentProject, projectAndClient } from "../current-project.ts";
 import { awaitDeployment, failureOf, failureOfDeployment, followBuild, type Deployment } from "../follow.ts";
 import { CliError, usageError } from "../failures.ts";
 import { deploymentNumber, wholeNumber } from "../input.ts";
@@ -19,14 +19,10 @@ import { duration, oneLine, relativeTime } from "../render/text.ts";
 import { archiveOf, sourceFiles } from "../source-files.ts";
 import { listCommand } from "../row-commands.ts";
 
-export function addDeployments(program: Command, ctx: CliContext): void {
-  addList(addGroup(program, "deployments", "List deployments"), ctx);
-  addDeploy(program, ctx);
-  addRollback(program, ctx);
-  addCompare(program, ctx);
-  addRehearsal(program, ctx);
-  addRehearse(program, ctx);
-}
+export const addDeployments = severalCommands(() => [
+  commandGroup({ name: "deployments", summary: "List deployments", commands: () => [addList] }),
+  ...[addDeploy, addRollback, addCompare, addRehearsal, addRehearse],
+]);
 
 interface RehearseOptions {
   readonly ref?: string;
@@ -42,8 +38,7 @@ function addRehearse(program: Command, ctx: CliContext): void {
     .option("--ref <branch>", "a pushed branch; without it, the newest commit that went live")
     .option("--deployment <number>", "the commit of this deployment")
     .action(async ({ ref: branch, deployment: given }: RehearseOptions) => {
-      const slug = await currentProject(ctx);
-      const client = await ctx.client();
+      const { slug, client } = await projectAndClient(ctx);
       const body = { branch, ...(given !== undefined && { deployment: deploymentNumber(given) }) };
       const { build_id: buildId } = await client.call("deployments.rehearse", { params: { slug }, body });
       ctx.goesOn = `The rehearsal goes on. Watch it with \`berth builds log ${buildId} -f\`, or end it with \`berth cancel ${buildId}\`.`;
@@ -77,26 +72,24 @@ function rehearsalText(rehearsal: Answer<"deployments.rehearsal">["rehearsal"], 
   ].join("\n");
 }
 
-function addList(deployments: Command, ctx: CliContext): void {
-  listCommand(deployments, ctx, {
-    row: "deployments.list",
-    usage: "list",
-    summary: "List the newest 100 deployments",
-    isDefault: true,
-    examples: ["berth deployments", "berth deployments list -p demo --json"],
-    items: (answer) => answer.deployments,
-    columns: {
-      NUMBER: (row) => `#${row.number}`,
-      STATUS: (row, paint) => paintStatus(paint, shownStatus(row)),
-      COMMIT: (row) => row.commit.slice(0, 8),
-      BY: (row) => (row.rehearse_only ? "rehearsal" : row.trigger),
-      CREATED: (row) => relativeTime(row.created_at),
-      SERVED: (row) => (row.activated_at === null ? "" : duration(row.activated_at, row.retired_at)),
-      NOTE: (row, _paint, all) => noteOf(row, all),
-    },
-    empty: "Nothing was deployed yet: push with git.",
-  });
-}
+const addList = listCommand({
+  row: "deployments.list",
+  usage: "list",
+  summary: "List the newest 100 deployments",
+  isDefault: true,
+  examples: ["berth deployments", "berth deployments list -p demo --json"],
+  items: (answer) => answer.deployments,
+  columns: {
+    NUMBER: (row) => `#${row.number}`,
+    STATUS: (row, paint) => paintStatus(paint, shownStatus(row)),
+    COMMIT: (row) => row.commit.slice(0, 8),
+    BY: (row) => (row.rehearse_only ? "rehearsal" : row.trigger),
+    CREATED: (row) => relativeTime(row.created_at),
+    SERVED: (row) => (row.activated_at === null ? "" : duration(row.activated_at, row.retired_at)),
+    NOTE: (row, _paint, all) => noteOf(row, all),
+  },
+  empty: "Nothing was deployed yet: push with git.",
+});
 
 function noteOf(row: Deployment, all: readonly Deployment[]): string {
   if (row.failure !== null) return `${row.failure.code}: ${oneLine(row.failure.summary, 60)}`;
@@ -125,8 +118,7 @@ function addDeploy(program: Command, ctx: CliContext): void {
     .option("--image <name>", "deploy this container image; `berth registries` holds logins for private ones")
     .option("--no-wait", "don't wait for the outcome")
     .action(async (options: DeployOptions) => {
-      const slug = await currentProject(ctx);
-      const client = await ctx.client();
+      const { slug, client } = await projectAndClient(ctx);
       const begun = await beginDeploy(ctx, client, { slug, options });
       const preview = "preview" in begun ? begun.preview : null;
       if (preview !== null) ctx.output.note(() => preview.text);
@@ -228,8 +220,7 @@ function addCompare(program: Command, ctx: CliContext): void {
       const build =
         numbered === undefined ? undefined : wholeNumber(numbered, "--build", { least: 1, most: 2_147_483_647 });
       if (build !== undefined && to !== undefined) throw usageError("Give either a second deployment or --build.");
-      const slug = await currentProject(ctx);
-      const client = await ctx.client();
+      const { slug, client } = await projectAndClient(ctx);
       const numbers = { params: { slug }, query: { from, to } };
       if (lines !== true && path === undefined && build === undefined) {
         const document = await client.call("deployments.compare", numbers);

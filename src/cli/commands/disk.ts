@@ -3,9 +3,9 @@ import type { Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
 import { bytesText } from "../../kit/bytes-text.ts";
 import { quoted } from "../../kit/quoted.ts";
-import { addCommand, addGroup } from "../command-tree.ts";
+import { addCommand, commandGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
-import { currentProject } from "../current-project.ts";
+import { projectAndClient } from "../current-project.ts";
 import { usageError } from "../failures.ts";
 import { wholeNumber } from "../input.ts";
 import { paintStatus, type Paint } from "../render/paint.ts";
@@ -16,40 +16,42 @@ import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
 
 type Disk = Answer<"disk.get">;
 
-export function addDisk(program: Command, ctx: CliContext): void {
-  const disk = addGroup(program, "disk", "Show a project's use of the disk, and make room");
-  rowCommand(disk, ctx, {
-    row: "disk.get",
-    usage: "show",
-    summary: "Show use and limits",
-    isDefault: true,
-    examples: ["berth disk", "berth disk show -p demo --json"],
-    text: describe,
-  });
-  addFiles(disk, ctx);
-  addGet(disk, ctx);
-  addRestore(disk, ctx);
-  addRemove(disk, ctx);
-  addLimits(disk, ctx);
-}
+export const addDisk = commandGroup({
+  name: "disk",
+  summary: "Show a project's use of the disk, and make room",
+  commands: () => [
+    rowCommand({
+      row: "disk.get",
+      usage: "show",
+      summary: "Show use and limits",
+      isDefault: true,
+      examples: ["berth disk", "berth disk show -p demo --json"],
+      text: describe,
+    }),
+    addFiles,
+    addGet,
+    addRestore,
+    addRemove,
+    addLimits,
+  ],
+});
 
-function addFiles(disk: Command, ctx: CliContext): void {
-  listCommand(disk, ctx, {
-    row: "disk.files",
-    usage: "files [folder]",
-    summary: "List $STORAGE_DIR, or a folder below it",
-    examples: ["berth disk files", "berth disk files uploads -p demo", "berth disk files uploads --backup bak_06bq…"],
-    input: ({ backup }, { folder }) => ({ query: { path: folder, backup } }),
-    items: ({ files }) => files,
-    columns: {
-      NAME: ({ name, kind }) => oneLine(kind === "folder" ? `${name}/` : name),
-      KIND: ({ kind }) => kind,
-      SIZE: ({ kind, size_bytes }) => (kind === "file" ? bytesText(size_bytes) : ""),
-      MODIFIED: ({ modified_at }) => relativeTime(modified_at),
-    },
-    empty: "No files here.",
-  }).option("--backup <id>", ofBackup);
-}
+const addFiles = listCommand({
+  row: "disk.files",
+  usage: "files [folder]",
+  summary: "List $STORAGE_DIR, or a folder below it",
+  examples: ["berth disk files", "berth disk files uploads -p demo", "berth disk files uploads --backup bak_06bq…"],
+  input: ({ backup }, { folder }) => ({ query: { path: folder, backup } }),
+  items: ({ files }) => files,
+  columns: {
+    NAME: ({ name, kind }) => oneLine(kind === "folder" ? `${name}/` : name),
+    KIND: ({ kind }) => kind,
+    SIZE: ({ kind, size_bytes }) => (kind === "file" ? bytesText(size_bytes) : ""),
+    MODIFIED: ({ modified_at }) => relativeTime(modified_at),
+  },
+  empty: "No files here.",
+  options: (command) => command.option("--backup <id>", ofBackup),
+});
 
 const ofBackup = "of this backup of the files, instead of the live ones";
 
@@ -67,8 +69,7 @@ function addGet(disk: Command, ctx: CliContext): void {
     .option("--backup <id>", ofBackup)
     .action(async (path: string, { output, backup }: { output?: string; backup?: string }) => {
       const { stdout } = ctx.environment;
-      const slug = await currentProject(ctx);
-      const client = await ctx.client();
+      const { slug, client } = await projectAndClient(ctx);
       const parts = async function* () {
         for (let offset: number | null = 0; offset !== null;) {
           const part: Answer<"disk.read"> = await client.call("disk.read", {
@@ -84,64 +85,59 @@ function addGet(disk: Command, ctx: CliContext): void {
     });
 }
 
-function addRestore(disk: Command, ctx: CliContext): void {
-  rowCommand(disk, ctx, {
-    row: "backups.restore_path",
-    usage: "restore <path>",
-    summary:
-      "Put a file or folder of a backup of the files back into $STORAGE_DIR. Where something is, only with --replace, and that is kept",
-    examples: [
-      "berth disk restore uploads/photo.jpg --backup bak_06bq…",
-      "berth disk restore uploads --backup bak_06bq… --replace",
-      "berth disk restore uploads --from restored_20260102_0a1b2c3d4e_replaced --replace",
-    ],
-    input: ({ backup, from, replace }, { path = "" }) => ({
-      body: { path, backup_id: backup, folder: from, replace: replace === true },
-    }),
-    progress: ({ words: { path = "", slug } }) => `Restoring ${oneLine(path)} of ${slug}`,
-    text: ({ path, kept }, paint) =>
-      `${paint.green("Restored:")} ${oneLine(path)}${kept === null ? "" : `; what was there is in ${oneLine(kept)}`}`,
-    note: ({ path, kept_folder }) =>
-      kept_folder === null
-        ? undefined
-        : `\`berth disk restore ${quoted(path)} --from ${kept_folder} --replace\` goes back; \`berth disk remove .restored/${kept_folder}\` deletes it.`,
-  })
-    .option("--backup <id>", "the backup of the files")
-    .option("--from <folder>", "instead of a backup, a folder below .restored")
-    .option("--replace", "put it in the place of what is there, which is kept below .restored");
-}
+const addRestore = rowCommand({
+  row: "backups.restore_path",
+  usage: "restore <path>",
+  summary:
+    "Put a file or folder of a backup of the files back into $STORAGE_DIR. Where something is, only with --replace, and that is kept",
+  examples: [
+    "berth disk restore uploads/photo.jpg --backup bak_06bq…",
+    "berth disk restore uploads --backup bak_06bq… --replace",
+    "berth disk restore uploads --from restored_20260102_0a1b2c3d4e_replaced --replace",
+  ],
+  input: ({ backup, from, replace }, { path = "" }) => ({
+    body: { path, backup_id: backup, folder: from, replace: replace === true },
+  }),
+  progress: ({ words: { path = "", slug } }) => `Restoring ${oneLine(path)} of ${slug}`,
+  text: ({ path, kept }, paint) =>
+    `${paint.green("Restored:")} ${oneLine(path)}${kept === null ? "" : `; what was there is in ${oneLine(kept)}`}`,
+  note: ({ path, kept_folder }) =>
+    kept_folder === null
+      ? undefined
+      : `\`berth disk restore ${quoted(path)} --from ${kept_folder} --replace\` goes back; \`berth disk remove .restored/${kept_folder}\` deletes it.`,
+  options: (command) =>
+    command
+      .option("--backup <id>", "the backup of the files")
+      .option("--from <folder>", "instead of a backup, a folder below .restored")
+      .option("--replace", "put it in the place of what is there, which is kept below .restored"),
+});
 
-function addRemove(disk: Command, ctx: CliContext): void {
-  actCommand(disk, ctx, {
-    row: "disk.remove",
-    usage: "remove <path>",
-    summary: "Delete a file or folder below $STORAGE_DIR, also while the application may only read it",
-    examples: ["berth disk remove uploads/old", "berth disk remove tmp.db --yes"],
-    input: (_, { path = "" }) => ({ body: { path } }),
-    warning: ({ words: { path = "", slug = "" } }) => `This deletes ${oneLine(path)} from the storage of ${slug}.`,
-    typed: ({ words: { slug = "" } }) => slug,
-    text: describe,
-  });
-}
+const addRemove = actCommand({
+  row: "disk.remove",
+  usage: "remove <path>",
+  summary: "Delete a file or folder below $STORAGE_DIR, also while the application may only read it",
+  examples: ["berth disk remove uploads/old", "berth disk remove tmp.db --yes"],
+  input: (_, { path = "" }) => ({ body: { path } }),
+  warning: ({ words: { path = "", slug = "" } }) => `This deletes ${oneLine(path)} from the storage of ${slug}.`,
+  typed: ({ words: { slug = "" } }) => slug,
+  text: describe,
+});
 
-function addLimits(disk: Command, ctx: CliContext): void {
-  rowCommand(disk, ctx, {
-    row: "disk.limits",
-    usage: "limits",
-    summary: "Set a project's limits (for the platform's operator)",
-    examples: [
-      "berth disk limits -p shop --org acme --storage 20480",
-      "berth disk limits --org main --database default",
-    ],
-    input: ({ org = "", ...given }) => ({ params: { org }, body: limitsOf(given) }),
-    text: describe,
-  })
-    .requiredOption("--org <slug>", "the organization of the project")
-    .option("--storage <mib>", "for the storage folder, in MiB; `default` restores the installation's limit")
-    .option("--database <mib>", "for the database")
-    .option("--images <mib>", "for images and build caches")
-    .option("--backups <mib>", "for backups on the platform's own disk");
-}
+const addLimits = rowCommand({
+  row: "disk.limits",
+  usage: "limits",
+  summary: "Set a project's limits (for the platform's operator)",
+  examples: ["berth disk limits -p shop --org acme --storage 20480", "berth disk limits --org main --database default"],
+  input: ({ org = "", ...given }) => ({ params: { org }, body: limitsOf(given) }),
+  text: describe,
+  options: (command) =>
+    command
+      .requiredOption("--org <slug>", "the organization of the project")
+      .option("--storage <mib>", "for the storage folder, in MiB; `default` restores the installation's limit")
+      .option("--database <mib>", "for the database")
+      .option("--images <mib>", "for images and build caches")
+      .option("--backups <mib>", "for backups on the platform's own disk"),
+});
 
 function limitsOf(given: Readonly<Record<string, string>>) {
   const body = Object.entries(given).map(([name, value]) => [`${name}_bytes`, bytesOf(name, value)] as const);

@@ -1,9 +1,9 @@
 import type { Command } from "commander";
 import type { Answer, Client } from "../../contract/client.ts";
 import { until } from "../../kit/until.ts";
-import { addCommand, addGroup } from "../command-tree.ts";
+import { addCommand, commandGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
-import { currentProject } from "../current-project.ts";
+import { projectAndClient } from "../current-project.ts";
 import { CliError, usageError } from "../failures.ts";
 import { patiently } from "../follow.ts";
 import { wholeNumber } from "../input.ts";
@@ -13,36 +13,32 @@ import { columns } from "../render/table.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
 import { actCommand, listCommand } from "../row-commands.ts";
 
-export function addDomains(program: Command, ctx: CliContext): void {
-  const domains = addGroup(program, "domains", "List, add, check and remove hostnames");
-  addList(domains, ctx);
-  addAdd(domains, ctx);
-  addCheck(domains, ctx);
-  addRemove(domains, ctx);
-}
+export const addDomains = commandGroup({
+  name: "domains",
+  summary: "List, add, check and remove hostnames",
+  commands: () => [addList, addAdd, addCheck, addRemove],
+});
 
 type Domain = Answer<"domains.attach">;
 
-function addList(domains: Command, ctx: CliContext): void {
-  listCommand(domains, ctx, {
-    row: "domains.list",
-    usage: "list",
-    summary: "List the project's hostnames",
-    isDefault: true,
-    examples: ["berth domains", "berth domains list -p demo --json"],
-    items: (answer) => answer.domains,
-    columns: {
-      HOSTNAME: (domain) => domain.hostname,
-      "REDIRECTS TO": (domain) => domain.redirect_to ?? "-",
-      DNS: (domain, paint) => paintStatus(paint, domain.dns_status),
-      CERTIFICATE: (domain, paint) => paintStatus(paint, domain.ssl_status),
-      SERVED: (domain) => (domain.serving ? "yes" : "no"),
-      CHECKED: (domain) => relativeTime(domain.checked_at),
-      DETAIL: (domain) => oneLine(isWaitingForCertificate(domain) ? domain.ssl_detail : domain.dns_detail, 80),
-    },
-    empty: "There are no hostnames yet: `berth domains add <hostname>` attaches one.",
-  });
-}
+const addList = listCommand({
+  row: "domains.list",
+  usage: "list",
+  summary: "List the project's hostnames",
+  isDefault: true,
+  examples: ["berth domains", "berth domains list -p demo --json"],
+  items: (answer) => answer.domains,
+  columns: {
+    HOSTNAME: (domain) => domain.hostname,
+    "REDIRECTS TO": (domain) => domain.redirect_to ?? "-",
+    DNS: (domain, paint) => paintStatus(paint, domain.dns_status),
+    CERTIFICATE: (domain, paint) => paintStatus(paint, domain.ssl_status),
+    SERVED: (domain) => (domain.serving ? "yes" : "no"),
+    CHECKED: (domain) => relativeTime(domain.checked_at),
+    DETAIL: (domain) => oneLine(isWaitingForCertificate(domain) ? domain.ssl_detail : domain.dns_detail, 80),
+  },
+  empty: "There are no hostnames yet: `berth domains add <hostname>` attaches one.",
+});
 
 interface WaitOptions {
   readonly wait?: boolean;
@@ -70,8 +66,7 @@ function addAdd(domains: Command, ctx: CliContext): void {
     .option("--no-redirect", "serve the application under a name that redirected so far");
   command.action(async (hostname: string, options: WaitOptions & RedirectOptions) => {
     const limitMs = limitOf(options);
-    const slug = await currentProject(ctx);
-    const client = await ctx.client();
+    const { slug, client } = await projectAndClient(ctx);
     const body = { hostname, ...redirectOf(options) };
     const domain = await withProgress(ctx, `Attaching ${oneLine(hostname, 80)}`, () =>
       client.call("domains.attach", { params: { slug }, body, signal: ctx.signal }),
@@ -105,8 +100,7 @@ function addCheck(domains: Command, ctx: CliContext): void {
   };
   addWaiting(addCommand(domains, text)).action(async (given: string | undefined, options: WaitOptions) => {
     const limitMs = limitOf(options);
-    const slug = await currentProject(ctx);
-    const client = await ctx.client();
+    const { slug, client } = await projectAndClient(ctx);
     const checked: Domain[] = [];
     for (const domain of await chosen(client, slug, given)) {
       const waits = options.wait === true && !isReady(domain);
@@ -210,18 +204,15 @@ function describe(paint: Paint, domain: Domain): string {
   return lines.join("\n");
 }
 
-function addRemove(domains: Command, ctx: CliContext): void {
-  actCommand(domains, ctx, {
-    row: "domains.detach",
-    usage: "remove <hostname>",
-    summary: "Detach a hostname; it stops being served at once",
-    examples: ["berth domains remove www.example.com", "berth domains remove www.example.com --yes"],
-    warning: ({ words: { hostname = "", slug } }) =>
-      `This detaches ${oneLine(hostname, 253)} from ${slug}; it stops being served at once.`,
-    text: (_, _paint, { words: { hostname = "" } }) =>
-      `Detached ${oneLine(hostname, 253)}. Remove its DNS records too.`,
-  });
-}
+const addRemove = actCommand({
+  row: "domains.detach",
+  usage: "remove <hostname>",
+  summary: "Detach a hostname; it stops being served at once",
+  examples: ["berth domains remove www.example.com", "berth domains remove www.example.com --yes"],
+  warning: ({ words: { hostname = "", slug } }) =>
+    `This detaches ${oneLine(hostname, 253)} from ${slug}; it stops being served at once.`,
+  text: (_, _paint, { words: { hostname = "" } }) => `Detached ${oneLine(hostname, 253)}. Remove its DNS records too.`,
+});
 
 /** Records when each step of making a hostname available was first seen. */
 type StepClock = ReturnType<typeof createStepClock>;

@@ -2,9 +2,9 @@ import type { Command } from "commander";
 import { isSystemVariable } from "../../contract/env.ts";
 import { envFileProblems, readEnvFile } from "../../contract/env-file.ts";
 import { route } from "../../contract/routes.ts";
-import { addCommand, addGroup } from "../command-tree.ts";
+import { addCommand, commandGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
-import { currentProject } from "../current-project.ts";
+import { currentProject, projectAndClient } from "../current-project.ts";
 import { CliError, usageError } from "../failures.ts";
 import { failureOfDeployment } from "../follow.ts";
 import { readInput, wholeNumber } from "../input.ts";
@@ -15,30 +15,23 @@ import { relativeTime } from "../render/text.ts";
 import { listCommand, rowCommand } from "../row-commands.ts";
 
 /** Adds `berth env`: the variables of a project. Texts printed here never contain a value. */
-export function addEnv(program: Command, ctx: CliContext): void {
-  const env = addGroup(program, "env", "List, set, restore and remove environment variables");
-  addList(env, ctx);
-  addSet(env, ctx);
-  addImport(env, ctx);
-  addExport(env, ctx);
-  addRestore(env, ctx);
-  addUnset(env, ctx);
-}
+export const addEnv = commandGroup({
+  name: "env",
+  summary: "List, set, restore and remove environment variables",
+  commands: () => [addList, addSet, addImport, addExport, addRestore, addUnset],
+});
 
-function addExport(env: Command, ctx: CliContext): void {
-  rowCommand(env, ctx, {
-    row: "env.list",
-    usage: "export",
-    summary:
-      "Print the names of your variables as lines # KEY=, to fill in and import elsewhere; values are never shown",
-    examples: ["berth env export > .env.example"],
-    text: ({ variables }) =>
-      variables
-        .filter(({ system }) => !system)
-        .map(({ key }) => `# ${key}=`)
-        .join("\n"),
-  });
-}
+const addExport = rowCommand({
+  row: "env.list",
+  usage: "export",
+  summary: "Print the names of your variables as lines # KEY=, to fill in and import elsewhere; values are never shown",
+  examples: ["berth env export > .env.example"],
+  text: ({ variables }) =>
+    variables
+      .filter(({ system }) => !system)
+      .map(({ key }) => `# ${key}=`)
+      .join("\n"),
+});
 
 function addImport(env: Command, ctx: CliContext): void {
   addCommand(env, {
@@ -63,23 +56,21 @@ function addImport(env: Command, ctx: CliContext): void {
 
 type Variables = readonly (readonly [key: string, value: string])[];
 
-function addList(env: Command, ctx: CliContext): void {
-  listCommand(env, ctx, {
-    row: "env.list",
-    usage: "list",
-    summary: "List the variables' names",
-    isDefault: true,
-    examples: ["berth env", "berth env list -p demo --json"],
-    items: (answer) => answer.variables,
-    columns: {
-      NAME: ({ key }) => key,
-      VALUE: ({ value }) => value,
-      "SET BY": ({ system }) => (system ? "the platform" : "you"),
-      CHANGED: ({ updated_at }) => (updated_at === null ? "" : relativeTime(updated_at)),
-    },
-    empty: "There are no variables.",
-  });
-}
+const addList = listCommand({
+  row: "env.list",
+  usage: "list",
+  summary: "List the variables' names",
+  isDefault: true,
+  examples: ["berth env", "berth env list -p demo --json"],
+  items: (answer) => answer.variables,
+  columns: {
+    NAME: ({ key }) => key,
+    VALUE: ({ value }) => value,
+    "SET BY": ({ system }) => (system ? "the platform" : "you"),
+    CHANGED: ({ updated_at }) => (updated_at === null ? "" : relativeTime(updated_at)),
+  },
+  empty: "There are no variables.",
+});
 
 function addSet(env: Command, ctx: CliContext): void {
   const examples = [
@@ -200,8 +191,7 @@ function addRestore(env: Command, ctx: CliContext): void {
     .option("-w, --wait", waitText)
     .action(async (key: string, options: { from: string; wait?: boolean }) => {
       const from_deployment = wholeNumber(options.from.replace(/^#/, ""), "--from", { least: 1, most: 2_147_483_647 });
-      const slug = await currentProject(ctx);
-      const client = await ctx.client();
+      const { slug, client } = await projectAndClient(ctx);
       const change = () => client.call("env.set", { params: { slug, key }, body: { from_deployment } });
       const said = `${key} has the value of deployment #${from_deployment} again.`;
       await changeVariables(ctx, slug, { change, said, wait: options.wait });
@@ -217,8 +207,7 @@ function addUnset(env: Command, ctx: CliContext): void {
     .option("-y, --yes", "don't ask")
     .option("-w, --wait", waitText)
     .action(async (keys: string[], options: { yes?: boolean; wait?: boolean }) => {
-      const slug = await currentProject(ctx);
-      const client = await ctx.client();
+      const { slug, client } = await projectAndClient(ctx);
       const { variables } = await client.call("env.list", { params: { slug } });
       const missing = keys.filter((key) => !variables.some((variable) => variable.key === key));
       if (missing.length > 0)

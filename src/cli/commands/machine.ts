@@ -3,13 +3,18 @@ import type { Command } from "commander";
 import { run } from "../../kit/exec.ts";
 import { counted } from "../../kit/counted.ts";
 import { ownFolder } from "../../kit/own-version.ts";
-import { addCommand, addGroup } from "../command-tree.ts";
+import { addCommand, commandGroup, severalCommands } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { CliError } from "../failures.ts";
 import { paintStatus, type Paint } from "../render/paint.ts";
 
 /** Adds what works on the platform's own machine, by the `berthd` that came with this command: `berth doctor` and `berth support bundle`. */
-export function addMachine(program: Command, ctx: CliContext): void {
+export const addMachine = severalCommands(() => [
+  addDoctor,
+  commandGroup({ name: "support", summary: "Get help with Berth on this machine", commands: () => [addBundle] }),
+]);
+
+function addDoctor(program: Command, ctx: CliContext): void {
   addCommand(program, {
     usage: "doctor",
     summary: "Examine what Berth needs on this machine, whether it runs or not, and say what mends it",
@@ -26,7 +31,9 @@ export function addMachine(program: Command, ctx: CliContext): void {
           message: `${counted(failing, "requirement")} missing.`,
         });
     });
-  const support = addGroup(program, "support", "Get help with Berth on this machine");
+}
+
+function addBundle(support: Command, ctx: CliContext): void {
   addCommand(support, {
     usage: "bundle [file]",
     summary:

@@ -3,7 +3,7 @@ import type { z } from "zod";
 import type { Answer } from "../../contract/client.ts";
 import type { dryRun } from "../../contract/dry-run.ts";
 import { route } from "../../contract/routes.ts";
-import { addCommand, addGroup } from "../command-tree.ts";
+import { addCommand, commandGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { CliError } from "../failures.ts";
 import { confirm } from "../prompts.ts";
@@ -15,36 +15,36 @@ import { listCommand } from "../row-commands.ts";
 
 type Machine = Answer<"platform.machines">["machines"][number];
 
-export function addMachines(program: Command, ctx: CliContext): void {
-  const machines = addGroup(
-    program,
-    "machines",
-    "List, add, drain and remove machines of a swarm (for the platform's operator)",
-  );
-  listCommand(machines, ctx, {
-    row: "platform.machines",
-    usage: "list",
-    summary: "List the machines that replicas run on",
-    isDefault: true,
-    examples: ["berth machines", "berth machines list --json"],
-    items: (answer) => answer.machines,
-    columns: {
-      NAME: ({ name }) => oneLine(name),
-      ADDRESS: ({ address }) => address,
-      ROLE: ({ role }) => role,
-      STATE: (machine, paint) => paintStatus(paint, stateOf(machine)),
-      REPLICAS: ({ replicas }) => String(replicas),
-      CPUS: ({ cpus }) => String(cpus),
-      MEMORY: ({ memory_bytes: bytes }) => bytesText(bytes),
-      ENGINE: ({ version }) => oneLine(version),
-    },
-    empty: "Everything runs on one machine. With BERTH_RUNTIME=swarm, replicas run on the machines of a Docker Swarm.",
-  });
-  addJoin(machines, ctx);
-  addChange(machines, ctx, true);
-  addChange(machines, ctx, false);
-  addRemove(machines, ctx);
-}
+export const addMachines = commandGroup({
+  name: "machines",
+  summary: "List, add, drain and remove machines of a swarm (for the platform's operator)",
+  commands: () => [
+    listCommand({
+      row: "platform.machines",
+      usage: "list",
+      summary: "List the machines that replicas run on",
+      isDefault: true,
+      examples: ["berth machines", "berth machines list --json"],
+      items: (answer) => answer.machines,
+      columns: {
+        NAME: ({ name }) => oneLine(name),
+        ADDRESS: ({ address }) => address,
+        ROLE: ({ role }) => role,
+        STATE: (machine, paint) => paintStatus(paint, stateOf(machine)),
+        REPLICAS: ({ replicas }) => String(replicas),
+        CPUS: ({ cpus }) => String(cpus),
+        MEMORY: ({ memory_bytes: bytes }) => bytesText(bytes),
+        ENGINE: ({ version }) => oneLine(version),
+      },
+      empty:
+        "Everything runs on one machine. With BERTH_RUNTIME=swarm, replicas run on the machines of a Docker Swarm.",
+    }),
+    addJoin,
+    (machines, ctx) => addChange(machines, ctx, true),
+    (machines, ctx) => addChange(machines, ctx, false),
+    addRemove,
+  ],
+});
 
 function stateOf({ state, takes_replicas, guarded }: Machine): string {
   if (state !== "ready") return state;

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { addCommand, addGroup } from "../command-tree.ts";
+import { addCommand, commandGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { usageError } from "../failures.ts";
 import { wholeNumber } from "../input.ts";
@@ -7,38 +7,28 @@ import { paintStatus } from "../render/paint.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
 import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
 
-export function addOrgs(program: Command, ctx: CliContext): void {
-  const orgs = addGroup(
-    program,
-    "orgs",
-    "List, create, change, suspend and enable organizations (for the platform's operator)",
-  );
-  addList(orgs, ctx);
-  addCreateOrg(orgs, ctx);
-  addSet(orgs, ctx);
-  addDisable(orgs, ctx);
-  addEnable(orgs, ctx);
-  addRescue(orgs, ctx);
-}
+export const addOrgs = commandGroup({
+  name: "orgs",
+  summary: "List, create, change, suspend and enable organizations (for the platform's operator)",
+  commands: () => [addList, addCreateOrg, addSet, addDisable, addEnable, addRescue],
+});
 
-function addList(orgs: Command, ctx: CliContext): void {
-  listCommand(orgs, ctx, {
-    row: "orgs.list",
-    usage: "list",
-    summary: "List all organizations",
-    isDefault: true,
-    examples: ["berth orgs", "berth orgs list --json"],
-    items: (answer) => answer.orgs,
-    columns: {
-      SLUG: (org) => org.slug,
-      NAME: (org) => oneLine(org.name, 40),
-      STATE: (org, paint) => paintStatus(paint, org.state),
-      PROJECTS: (org) => `${org.projects} of ${org.max_projects}`,
-      CREATED: (org) => relativeTime(org.created_at),
-    },
-    empty: "There are no organizations.",
-  });
-}
+const addList = listCommand({
+  row: "orgs.list",
+  usage: "list",
+  summary: "List all organizations",
+  isDefault: true,
+  examples: ["berth orgs", "berth orgs list --json"],
+  items: (answer) => answer.orgs,
+  columns: {
+    SLUG: (org) => org.slug,
+    NAME: (org) => oneLine(org.name, 40),
+    STATE: (org, paint) => paintStatus(paint, org.state),
+    PROJECTS: (org) => `${org.projects} of ${org.max_projects}`,
+    CREATED: (org) => relativeTime(org.created_at),
+  },
+  empty: "There are no organizations.",
+});
 
 interface CreateOptions {
   readonly name?: string;
@@ -83,36 +73,29 @@ function limitOf({ maxProjects: given }: CreateOptions) {
   return { max_projects: wholeNumber(given, "--max-projects", { least: 0, most: 100_000 }) };
 }
 
-function addDisable(orgs: Command, ctx: CliContext): void {
-  actCommand(orgs, ctx, {
-    row: "orgs.disable",
-    usage: "disable <slug>",
-    summary: "Suspend an organization: tokens, applications and cron jobs stop; nothing is deleted",
-    examples: ["berth orgs disable acme", "berth orgs disable acme --yes"],
-    warning: ({ words: { slug = "" } }) =>
-      `This stops every application of ${oneLine(slug, 40)} and refuses its tokens.`,
-    text: ({ slug }) => `${slug} is suspended. \`berth orgs enable ${slug}\` brings it back.`,
-  });
-}
+const addDisable = actCommand({
+  row: "orgs.disable",
+  usage: "disable <slug>",
+  summary: "Suspend an organization: tokens, applications and cron jobs stop; nothing is deleted",
+  examples: ["berth orgs disable acme", "berth orgs disable acme --yes"],
+  warning: ({ words: { slug = "" } }) => `This stops every application of ${oneLine(slug, 40)} and refuses its tokens.`,
+  text: ({ slug }) => `${slug} is suspended. \`berth orgs enable ${slug}\` brings it back.`,
+});
 
-function addEnable(orgs: Command, ctx: CliContext): void {
-  rowCommand(orgs, ctx, {
-    row: "orgs.enable",
-    usage: "enable <slug>",
-    summary: "Bring a suspended organization back with the deployments it had",
-    examples: ["berth orgs enable acme"],
-    text: ({ slug }) => `${slug} is active.`,
-  });
-}
+const addEnable = rowCommand({
+  row: "orgs.enable",
+  usage: "enable <slug>",
+  summary: "Bring a suspended organization back with the deployments it had",
+  examples: ["berth orgs enable acme"],
+  text: ({ slug }) => `${slug} is active.`,
+});
 
-function addRescue(orgs: Command, ctx: CliContext): void {
-  actCommand(orgs, ctx, {
-    row: "orgs.rescue",
-    usage: "rescue <slug>",
-    summary: "Create an owner token for an organization that lost its own; its text is shown only once",
-    examples: ["berth orgs rescue acme > acme-owner-token"],
-    warning: ({ words: { slug = "" } }) => `This creates a token that may do everything in ${oneLine(slug, 40)}.`,
-    text: ({ owner_token }) => owner_token ?? "",
-    note: () => "Hand it to the organization's owner: it is shown only this once.",
-  });
-}
+const addRescue = actCommand({
+  row: "orgs.rescue",
+  usage: "rescue <slug>",
+  summary: "Create an owner token for an organization that lost its own; its text is shown only once",
+  examples: ["berth orgs rescue acme > acme-owner-token"],
+  warning: ({ words: { slug = "" } }) => `This creates a token that may do everything in ${oneLine(slug, 40)}.`,
+  text: ({ owner_token }) => owner_token ?? "",
+  note: () => "Hand it to the organization's owner: it is shown only this once.",
+});

@@ -1,7 +1,5 @@
-import type { Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
 import { bytesText } from "../../kit/bytes-text.ts";
-import type { CliContext } from "../context.ts";
 import { paintStatus, type Paint } from "../render/paint.ts";
 import { facts, table } from "../render/table.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
@@ -10,15 +8,13 @@ import { rowCommand } from "../row-commands.ts";
 
 type Overview = Answer<"overview.get">;
 
-export function addOverview(program: Command, ctx: CliContext): void {
-  rowCommand(program, ctx, {
-    row: "overview.get",
-    usage: "overview",
-    summary: "Show all projects at a glance",
-    examples: ["berth overview", "berth overview --json"],
-    text: describe,
-  });
-}
+export const addOverview = rowCommand({
+  row: "overview.get",
+  usage: "overview",
+  summary: "Show all projects at a glance",
+  examples: ["berth overview", "berth overview --json"],
+  text: describe,
+});
 
 function describe({ organization, totals, projects }: Overview, paint: Paint): string {
   const head = facts(paint, [

@@ -1,7 +1,7 @@
 import { Option, type Command } from "commander";
 import { roles, type Role } from "../../contract/access.ts";
 import type { Answer, Client } from "../../contract/client.ts";
-import { addCommand, addGroup } from "../command-tree.ts";
+import { addCommand, commandGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { usageError } from "../failures.ts";
 import { oneNamed } from "../one-named.ts";
@@ -12,42 +12,35 @@ import { actCommand, listCommand } from "../row-commands.ts";
 type Member = Answer<"people.list">["members"][number];
 type Invite = Answer<"people.invites">["invites"][number];
 
-export function addPeople(program: Command, ctx: CliContext): void {
-  const members = addGroup(program, "members", "List, invite, change and remove people");
-  addList(members, ctx);
-  addInvite(members, ctx);
-  addSet(members, ctx);
-  addRemove(members, ctx);
-  addLeave(members, ctx);
-  addInvitations(members, ctx);
-  addRevoke(members, ctx);
-}
-
-function addList(members: Command, ctx: CliContext): void {
-  listCommand(members, ctx, {
-    row: "people.list",
-    usage: "list",
-    summary: "List the people of the organization",
-    isDefault: true,
-    examples: ["berth members", "berth members list --json"],
-    items: (answer) => answer.members,
-    columns: {
-      NAME: (member: Member) => oneLine(member.name, 40),
-      EMAIL: (member) => oneLine(member.email ?? "", 40),
-      ROLE: roleOf,
-      PROJECTS: projectsOf,
-      USED: (member) => relativeTime(member.last_used_at),
-      ID: (member) => member.id,
-    },
-    empty: "Nobody has an account here yet: `berth members invite` makes a link for one person.",
-  });
-}
+export const addPeople = commandGroup({
+  name: "members",
+  summary: "List, invite, change and remove people",
+  commands: () => [addList, addInvite, addSet, addRemove, addLeave, addInvitations, addRevoke],
+});
 
 const roleOf = ({ role, platform_admin: admin }: Pick<Member, "role" | "platform_admin">) =>
   admin ? "platform admin" : role;
 
 const projectsOf = ({ projects }: Pick<Member, "projects">) =>
   projects === null ? "all" : oneLine(projects.join(", ") || "none", 40);
+
+const addList = listCommand({
+  row: "people.list",
+  usage: "list",
+  summary: "List the people of the organization",
+  isDefault: true,
+  examples: ["berth members", "berth members list --json"],
+  items: (answer) => answer.members,
+  columns: {
+    NAME: (member: Member) => oneLine(member.name, 40),
+    EMAIL: (member) => oneLine(member.email ?? "", 40),
+    ROLE: roleOf,
+    PROJECTS: projectsOf,
+    USED: (member) => relativeTime(member.last_used_at),
+    ID: (member) => member.id,
+  },
+  empty: "Nobody has an account here yet: `berth members invite` makes a link for one person.",
+});
 
 interface InviteOptions {
   readonly role: Role;
@@ -111,18 +104,16 @@ function addSet(members: Command, ctx: CliContext): void {
     });
 }
 
-function addRemove(members: Command, ctx: CliContext): void {
-  actCommand(members, ctx, {
-    row: "people.remove",
-    usage: "remove <member>",
-    summary: "Remove a person, named by id, name or e-mail address",
-    examples: ["berth members remove Ada"],
-    find: findMember,
-    warning: ({ thing }) =>
-      `This removes ${oneLine(thing.name)}: their sessions, and the tokens and SSH keys that they created here, end at once.`,
-    text: (_, _paint, { thing }) => `Removed ${oneLine(thing.name)}.`,
-  });
-}
+const addRemove = actCommand({
+  row: "people.remove",
+  usage: "remove <member>",
+  summary: "Remove a person, named by id, name or e-mail address",
+  examples: ["berth members remove Ada"],
+  find: findMember,
+  warning: ({ thing }) =>
+    `This removes ${oneLine(thing.name)}: their sessions, and the tokens and SSH keys that they created here, end at once.`,
+  text: (_, _paint, { thing }) => `Removed ${oneLine(thing.name)}.`,
+});
 
 function addLeave(members: Command, ctx: CliContext): void {
   addCommand(members, {
@@ -141,42 +132,38 @@ function addLeave(members: Command, ctx: CliContext): void {
     });
 }
 
-function addInvitations(members: Command, ctx: CliContext): void {
-  listCommand(members, ctx, {
-    row: "people.invites",
-    usage: "invitations",
-    summary: "List the open invitations",
-    examples: ["berth members invitations"],
-    items: (answer) => answer.invites,
-    columns: {
-      ID: (invite: Invite) => invite.id,
-      EMAIL: (invite) => oneLine(invite.email ?? "", 40),
-      ROLE: roleOf,
-      PROJECTS: projectsOf,
-      BY: (invite) => oneLine(invite.invited_by, 40),
-      EXPIRES: (invite) => relativeTime(invite.expires_at),
-    },
-    empty: "There is no open invitation.",
-  });
-}
+const addInvitations = listCommand({
+  row: "people.invites",
+  usage: "invitations",
+  summary: "List the open invitations",
+  examples: ["berth members invitations"],
+  items: (answer) => answer.invites,
+  columns: {
+    ID: (invite: Invite) => invite.id,
+    EMAIL: (invite) => oneLine(invite.email ?? "", 40),
+    ROLE: roleOf,
+    PROJECTS: projectsOf,
+    BY: (invite) => oneLine(invite.invited_by, 40),
+    EXPIRES: (invite) => relativeTime(invite.expires_at),
+  },
+  empty: "There is no open invitation.",
+});
 
-function addRevoke(members: Command, ctx: CliContext): void {
-  actCommand(members, ctx, {
-    row: "people.revoke",
-    usage: "revoke <invitation>",
-    summary: "Revoke an open invitation, named by id or e-mail address",
-    examples: ["berth members revoke ada@example.com"],
-    find: async (client, given) => {
-      const { invites } = await client.call("people.invites");
-      const names = ({ id, email }: Invite) => [id, email ?? id];
-      return oneNamed(invites, given, { noun: "invitation", names, list: "berth members invitations" });
-    },
-    warning: ({ thing: { id, email } }) =>
-      `This revokes the invitation ${oneLine(email ?? id)}; its link no longer works.`,
-    typed: ({ thing: { id, email } }) => oneLine(email ?? id),
-    text: () => "Revoked the invitation.",
-  });
-}
+const addRevoke = actCommand({
+  row: "people.revoke",
+  usage: "revoke <invitation>",
+  summary: "Revoke an open invitation, named by id or e-mail address",
+  examples: ["berth members revoke ada@example.com"],
+  find: async (client, given) => {
+    const { invites } = await client.call("people.invites");
+    const names = ({ id, email }: Invite) => [id, email ?? id];
+    return oneNamed(invites, given, { noun: "invitation", names, list: "berth members invitations" });
+  },
+  warning: ({ thing: { id, email } }) =>
+    `This revokes the invitation ${oneLine(email ?? id)}; its link no longer works.`,
+  typed: ({ thing: { id, email } }) => oneLine(email ?? id),
+  text: () => "Revoked the invitation.",
+});
 
 async function findMember(client: Client, given: string) {
   const { members } = await client.call("people.list");

@@ -45,7 +45,7 @@ export function addPlatformBackups(platform: Command, ctx: CliContext): void {
           : `${paint.green("Backed up:")} ${backup.id}, ${bytesText(backup.size_bytes ?? 0)}, opened by the recovery key of ${backup.recipient}`,
       );
     });
-  listCommand(platform, ctx, {
+  listCommand({
     row: "platform.backups",
     usage: "backups",
     summary: "List the backups of the platform itself",
@@ -63,5 +63,5 @@ export function addPlatformBackups(platform: Command, ctx: CliContext): void {
       NOTE: ({ problem }) => (problem === null ? "" : oneLine(problem, 60)),
     },
     empty: "There are no backups of the platform yet: `berth platform backup` makes one.",
-  });
+  })(platform, ctx);
 }

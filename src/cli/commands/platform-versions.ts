@@ -15,15 +15,15 @@ import { actCommand, rowCommand } from "../row-commands.ts";
 type Versions = Answer<"platform.versions">;
 
 export function addVersions(platform: Command, ctx: CliContext): void {
-  rowCommand(platform, ctx, {
+  rowCommand({
     row: "platform.versions",
     usage: "versions",
     summary: "Show the installed versions of Berth, what runs from each, and the newest upgrade",
     examples: ["berth platform versions"],
     text: describe,
-  });
+  })(platform, ctx);
   addUpgrade(platform, ctx);
-  actCommand(platform, ctx, {
+  actCommand({
     row: "platform.finalize",
     usage: "finalize",
     summary: "Apply the migrations that the version before would not survive; then there is no way back to it",
@@ -31,7 +31,7 @@ export function addVersions(platform: Command, ctx: CliContext): void {
     warning: () => "The version before this one can then no longer run on the database.",
     typed: () => "finalize",
     text: describe,
-  });
+  })(platform, ctx);
 }
 
 function addUpgrade(platform: Command, ctx: CliContext): void {

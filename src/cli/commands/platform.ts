@@ -3,7 +3,7 @@ import { Option, type Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
 import { metricsRanges } from "../../contract/metrics.ts";
 import { bytesText } from "../../kit/bytes-text.ts";
-import { addCommand, addGroup } from "../command-tree.ts";
+import { addCommand, commandGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { CliError, usageError } from "../failures.ts";
 import { paintStatus, type Paint } from "../render/paint.ts";
@@ -17,32 +17,33 @@ import { addPlatformBackups } from "./platform-backups.ts";
 import { addVersions } from "./platform-versions.ts";
 import { rowCommand } from "../row-commands.ts";
 
-export function addPlatform(program: Command, ctx: CliContext): void {
-  const platform = addGroup(
-    program,
-    "platform",
-    "Show what runs on the platform, move projects, back up and upgrade Berth (for the platform's operator)",
-  );
-  rowCommand(platform, ctx, {
-    row: "platform.overview",
-    usage: "overview",
-    summary: "Show what runs on the platform and what it uses",
-    isDefault: true,
-    examples: ["berth platform", "berth platform --json"],
-    text: describe,
-  });
-  rowCommand(platform, ctx, {
-    row: "platform.metrics",
-    usage: "metrics",
-    summary: "Show what the machines and the edges did over time",
-    examples: ["berth platform metrics", "berth platform metrics --range 7d --json"],
-    input: (options) => ({ query: options }),
-    text: describeMetrics,
-  }).addOption(new Option("--range <range>", "how far back").choices(metricsRanges).default("1h"));
-  addRuntime(platform, ctx);
-  addVersions(platform, ctx);
-  addPlatformBackups(platform, ctx);
-}
+export const addPlatform = commandGroup({
+  name: "platform",
+  summary: "Show what runs on the platform, move projects, back up and upgrade Berth (for the platform's operator)",
+  commands: () => [
+    rowCommand({
+      row: "platform.overview",
+      usage: "overview",
+      summary: "Show what runs on the platform and what it uses",
+      isDefault: true,
+      examples: ["berth platform", "berth platform --json"],
+      text: describe,
+    }),
+    rowCommand({
+      row: "platform.metrics",
+      usage: "metrics",
+      summary: "Show what the machines and the edges did over time",
+      examples: ["berth platform metrics", "berth platform metrics --range 7d --json"],
+      input: (options) => ({ query: options }),
+      text: describeMetrics,
+      options: (command) =>
+        command.addOption(new Option("--range <range>", "how far back").choices(metricsRanges).default("1h")),
+    }),
+    addRuntime,
+    addVersions,
+    addPlatformBackups,
+  ],
+});
 
 function describeMetrics({ machines, edges, range }: Answer<"platform.metrics">, paint: Paint): string {
   const sum = (values: readonly number[]) => values.reduce((all, value) => all + value, 0);

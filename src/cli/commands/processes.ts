@@ -3,7 +3,7 @@ import type { Answer, Client } from "../../contract/client.ts";
 import { bytesText } from "../../kit/bytes-text.ts";
 import { addCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
-import { currentProject } from "../current-project.ts";
+import { projectAndClient } from "../current-project.ts";
 import { usageError } from "../failures.ts";
 import { wholeNumber } from "../input.ts";
 import { afterRestart } from "../../client/outcomes.ts";
@@ -19,31 +19,29 @@ export function addProcesses(program: Command, ctx: CliContext): void {
 
 type Process = Answer<"processes.list">["processes"][number];
 
-function addList(program: Command, ctx: CliContext): void {
-  listCommand(program, ctx, {
-    row: "processes.list",
-    usage: "ps",
-    summary: "List the process types and what runs of each",
-    examples: ["berth ps", "berth ps -p demo --json"],
-    items: ({ processes }) => processes.flatMap(replicasOf),
-    columns: {
-      PROCESS: ({ type, replicas, replica }) =>
-        replica === undefined ? `${type} (${replicas})` : `${type}.${replica.replica}`,
-      STATE: ({ replicas, replica }, paint) => {
-        if (replica === undefined) return replicas === 0 ? "off" : "none";
-        return replica.state === "up" ? paint.green("up") : paint.yellow(replica.state);
-      },
-      SINCE: ({ replica }) => (replica === undefined ? "" : relativeTime(replica.since)),
-      DEPLOYMENT: ({ replica }) => (replica === undefined ? "" : `#${replica.deployment}`),
-      MEMORY: ({ replica }) =>
-        replica === undefined ? "" : replica.memory_bytes === null ? "-" : bytesText(replica.memory_bytes),
-      CPU: ({ replica }) => (replica === undefined ? "" : String(replica.cpus ?? "-")),
-      RESTARTS: ({ replica }) => String(replica?.restarts ?? ""),
-      COMMAND: ({ command }) => oneLine(command).slice(0, 60),
+const addList = listCommand({
+  row: "processes.list",
+  usage: "ps",
+  summary: "List the process types and what runs of each",
+  examples: ["berth ps", "berth ps -p demo --json"],
+  items: ({ processes }) => processes.flatMap(replicasOf),
+  columns: {
+    PROCESS: ({ type, replicas, replica }) =>
+      replica === undefined ? `${type} (${replicas})` : `${type}.${replica.replica}`,
+    STATE: ({ replicas, replica }, paint) => {
+      if (replica === undefined) return replicas === 0 ? "off" : "none";
+      return replica.state === "up" ? paint.green("up") : paint.yellow(replica.state);
     },
-    empty: "Nothing was deployed yet: push with git.",
-  });
-}
+    SINCE: ({ replica }) => (replica === undefined ? "" : relativeTime(replica.since)),
+    DEPLOYMENT: ({ replica }) => (replica === undefined ? "" : `#${replica.deployment}`),
+    MEMORY: ({ replica }) =>
+      replica === undefined ? "" : replica.memory_bytes === null ? "-" : bytesText(replica.memory_bytes),
+    CPU: ({ replica }) => (replica === undefined ? "" : String(replica.cpus ?? "-")),
+    RESTARTS: ({ replica }) => String(replica?.restarts ?? ""),
+    COMMAND: ({ command }) => oneLine(command).slice(0, 60),
+  },
+  empty: "Nothing was deployed yet: push with git.",
+});
 
 /** Returns each running replica of a type, or the type alone if none runs. */
 function replicasOf(process: Process) {
@@ -74,8 +72,7 @@ function addScale(program: Command, ctx: CliContext): void {
       const wanted = given.map(parseScale);
       if (options.org !== undefined && wanted.some(({ type }) => type !== "web"))
         throw usageError("--org sets the replicas of web alone.");
-      const slug = await currentProject(ctx);
-      const client = await ctx.client();
+      const { slug, client } = await projectAndClient(ctx);
       const set: { type: string; replicas: number }[] = [];
       for (const each of wanted) set.push(await scale(client, slug, { ...each, ...options }));
       const document =
@@ -127,8 +124,7 @@ function addRestart(program: Command, ctx: CliContext): void {
     summary: "Restart all processes, or those of one type, without losing a request",
     examples: ["berth restart", "berth restart worker", "berth restart -p demo --json"],
   }).action(async (type: string | undefined) => {
-    const slug = await currentProject(ctx);
-    const client = await ctx.client();
+    const { slug, client } = await projectAndClient(ctx);
     const body = type === undefined ? {} : { type };
     const { signal } = ctx;
     const document = await withProgress(ctx, `Restarting ${type ?? slug}`, (say) =>

@@ -1,6 +1,6 @@
 import { Option, type Command } from "commander";
 import { type Answer, type Client } from "../../contract/client.ts";
-import { addCommand, addGroup } from "../command-tree.ts";
+import { addCommand, commandGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
 import { limits } from "../../contract/limits.ts";
@@ -14,48 +14,41 @@ import { facts } from "../render/table.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
 import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
 
-export function addProjects(program: Command, ctx: CliContext): void {
-  const projects = addGroup(program, "projects", "List, show and change projects");
-  addList(projects, ctx);
-  addShow(projects, ctx);
-  addSettings(projects, ctx);
-  addDelete(projects, ctx);
-  addUndelete(projects, ctx);
-  addPurge(projects, ctx);
-}
+export const addProjects = commandGroup({
+  name: "projects",
+  summary: "List, show and change projects",
+  commands: () => [addList, addShow, addSettings, addDelete, addUndelete, addPurge],
+});
 
 type Project = Answer<"projects.get">;
 
-function addList(projects: Command, ctx: CliContext): void {
-  listCommand(projects, ctx, {
-    row: "projects.list",
-    usage: "list",
-    summary: "List the projects",
-    isDefault: true,
-    examples: ["berth projects", "berth projects list --deleted --json"],
-    input: ({ deleted }) => ({ query: { deleted: deleted ?? false } }),
-    items: (answer) => answer.projects,
-    columns: {
-      PROJECT: (project) => project.slug,
-      STATE: (project, paint) => paintStatus(paint, project.health?.state ?? project.state),
-      DEPLOYMENT: ({ active_deployment: active }) => (active === null ? "none" : `#${active.number}`),
-      REPLICAS: (project) => String(project.replicas),
-      URL: (project) => project.url,
-      CREATED: (project) => relativeTime(project.created_at),
-    },
-    empty: "There are no projects yet: `berth create <slug>` makes one.",
-  }).option("--deleted", "show deleted projects too");
-}
+const addList = listCommand({
+  row: "projects.list",
+  usage: "list",
+  summary: "List the projects",
+  isDefault: true,
+  examples: ["berth projects", "berth projects list --deleted --json"],
+  input: ({ deleted }) => ({ query: { deleted: deleted ?? false } }),
+  items: (answer) => answer.projects,
+  columns: {
+    PROJECT: (project) => project.slug,
+    STATE: (project, paint) => paintStatus(paint, project.health?.state ?? project.state),
+    DEPLOYMENT: ({ active_deployment: active }) => (active === null ? "none" : `#${active.number}`),
+    REPLICAS: (project) => String(project.replicas),
+    URL: (project) => project.url,
+    CREATED: (project) => relativeTime(project.created_at),
+  },
+  empty: "There are no projects yet: `berth create <slug>` makes one.",
+  options: (command) => command.option("--deleted", "show deleted projects too"),
+});
 
-function addShow(projects: Command, ctx: CliContext): void {
-  rowCommand(projects, ctx, {
-    row: "projects.get",
-    usage: "show [slug]",
-    summary: "Show one project",
-    examples: ["berth projects show", "berth projects show demo --json"],
-    text: describe,
-  });
-}
+const addShow = rowCommand({
+  row: "projects.get",
+  usage: "show [slug]",
+  summary: "Show one project",
+  examples: ["berth projects show", "berth projects show demo --json"],
+  text: describe,
+});
 
 function describe(project: Project, paint: Paint): string {
   const active = project.active_deployment;
@@ -246,34 +239,30 @@ function healthSetting(given: string | undefined): { health_path?: string | null
   return { health_path: given === "none" ? null : given };
 }
 
-function addDelete(projects: Command, ctx: CliContext): void {
-  actCommand(projects, ctx, {
-    row: "projects.delete",
-    usage: "delete <slug>",
-    summary: "Stop serving a project; it can be undeleted",
-    examples: ["berth projects delete demo", "berth projects delete demo --yes"],
-    warning: ({ words: { slug = "" }, baseUrl }) =>
-      `This stops ${slug} on ${baseUrl}; its code, database and backups are kept.`,
-    text: (_, _paint, { words: { slug } }) => `${slug} is deleted. \`berth projects undelete ${slug}\` brings it back.`,
-  });
-}
+const addDelete = actCommand({
+  row: "projects.delete",
+  usage: "delete <slug>",
+  summary: "Stop serving a project; it can be undeleted",
+  examples: ["berth projects delete demo", "berth projects delete demo --yes"],
+  warning: ({ words: { slug = "" }, baseUrl }) =>
+    `This stops ${slug} on ${baseUrl}; its code, database and backups are kept.`,
+  text: (_, _paint, { words: { slug } }) => `${slug} is deleted. \`berth projects undelete ${slug}\` brings it back.`,
+});
 
-function addPurge(projects: Command, ctx: CliContext): void {
-  actCommand(projects, ctx, {
-    row: "projects.delete",
-    usage: "purge <slug>",
-    summary: "Delete a deleted project for good; a verified final backup of its database is kept",
-    examples: ["berth projects purge demo", "berth projects purge demo --yes"],
-    input: () => ({ query: { purge: true } }),
-    warning: ({ words: { slug = "" }, baseUrl }) =>
-      `This deletes the code, files, logs, history and database of ${slug} on ${baseUrl} for good. A final backup is kept.`,
-    progress: ({ words }) => `Backing ${words.slug} up and deleting it`,
-    text: ({ final_backup_id: id }, _paint, { words: { slug } }) => {
-      const backup = id === null ? "It had no database." : `\`berth backups show ${id}\` shows its final backup.`;
-      return `${slug} is gone for good, and its slug is free. ${backup}`;
-    },
-  });
-}
+const addPurge = actCommand({
+  row: "projects.delete",
+  usage: "purge <slug>",
+  summary: "Delete a deleted project for good; a verified final backup of its database is kept",
+  examples: ["berth projects purge demo", "berth projects purge demo --yes"],
+  input: () => ({ query: { purge: true } }),
+  warning: ({ words: { slug = "" }, baseUrl }) =>
+    `This deletes the code, files, logs, history and database of ${slug} on ${baseUrl} for good. A final backup is kept.`,
+  progress: ({ words }) => `Backing ${words.slug} up and deleting it`,
+  text: ({ final_backup_id: id }, _paint, { words: { slug } }) => {
+    const backup = id === null ? "It had no database." : `\`berth backups show ${id}\` shows its final backup.`;
+    return `${slug} is gone for good, and its slug is free. ${backup}`;
+  },
+});
 
 function addUndelete(projects: Command, ctx: CliContext): void {
   addCommand(projects, {

@@ -1,44 +1,43 @@
 import { Option, type Command } from "commander";
 import type { Body } from "../../contract/routes.ts";
-import { addCommand, addGroup } from "../command-tree.ts";
+import { addCommand, commandGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { askSecret } from "../prompts.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
 import { actCommand, listCommand } from "../row-commands.ts";
 
-export function addProviders(program: Command, ctx: CliContext): void {
-  const providers = addGroup(
-    program,
-    "providers",
-    "List, set and remove identity providers for people's sign-in (for the platform's operator)",
-  );
-  listCommand(providers, ctx, {
-    row: "providers.list",
-    usage: "list",
-    summary: "List the providers with which people sign in",
-    isDefault: true,
-    examples: ["berth providers", "berth providers list --json"],
-    items: (answer) => answer.providers,
-    columns: {
-      ID: (provider) => provider.id,
-      NAME: (provider) => oneLine(provider.name, 40),
-      ISSUER: (provider) => oneLine(provider.issuer, 60),
-      CALLBACK: (provider) => provider.callback_url,
-      CHANGED: (provider) => relativeTime(provider.updated_at),
-    },
-    empty: "People sign in with passkeys alone: `berth providers set --help` shows how to add a provider.",
-  });
-  addSet(providers, ctx);
-  actCommand(providers, ctx, {
-    row: "providers.delete",
-    usage: "remove <id>",
-    summary: "Remove a provider; nobody signs in with it any more",
-    examples: ["berth providers remove google", "berth providers remove google --yes"],
-    warning: ({ words: { id = "" } }) =>
-      `This removes the provider ${id}: who has no passkey then needs an invitation.`,
-    text: (_, _paint, { words }) => `Removed ${words.id}.`,
-  });
-}
+export const addProviders = commandGroup({
+  name: "providers",
+  summary: "List, set and remove identity providers for people's sign-in (for the platform's operator)",
+  commands: () => [
+    listCommand({
+      row: "providers.list",
+      usage: "list",
+      summary: "List the providers with which people sign in",
+      isDefault: true,
+      examples: ["berth providers", "berth providers list --json"],
+      items: (answer) => answer.providers,
+      columns: {
+        ID: (provider) => provider.id,
+        NAME: (provider) => oneLine(provider.name, 40),
+        ISSUER: (provider) => oneLine(provider.issuer, 60),
+        CALLBACK: (provider) => provider.callback_url,
+        CHANGED: (provider) => relativeTime(provider.updated_at),
+      },
+      empty: "People sign in with passkeys alone: `berth providers set --help` shows how to add a provider.",
+    }),
+    addSet,
+    actCommand({
+      row: "providers.delete",
+      usage: "remove <id>",
+      summary: "Remove a provider; nobody signs in with it any more",
+      examples: ["berth providers remove google", "berth providers remove google --yes"],
+      warning: ({ words: { id = "" } }) =>
+        `This removes the provider ${id}: who has no passkey then needs an invitation.`,
+      text: (_, _paint, { words }) => `Removed ${words.id}.`,
+    }),
+  ],
+});
 
 interface SetOptions {
   readonly kind: Body<"providers.set">["kind"];

@@ -1,33 +1,30 @@
 import type { Command } from "commander";
-import { addCommand, addGroup } from "../command-tree.ts";
+import { addCommand, commandGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { askSecret } from "../prompts.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
 import { actCommand, listCommand } from "../row-commands.ts";
 
-export function addRegistries(program: Command, ctx: CliContext): void {
-  const registries = addGroup(program, "registries", "List, add and remove logins for private image registries");
-  addList(registries, ctx);
-  addAdd(registries, ctx);
-  addRemove(registries, ctx);
-}
+export const addRegistries = commandGroup({
+  name: "registries",
+  summary: "List, add and remove logins for private image registries",
+  commands: () => [addList, addAdd, addRemove],
+});
 
-function addList(registries: Command, ctx: CliContext): void {
-  listCommand(registries, ctx, {
-    row: "registries.list",
-    usage: "list",
-    summary: "List the registries that builds log in to",
-    isDefault: true,
-    examples: ["berth registries", "berth registries list --json"],
-    items: (answer) => answer.registries,
-    columns: {
-      HOST: (registry) => registry.host,
-      USER: (registry) => oneLine(registry.username),
-      CHANGED: (registry) => relativeTime(registry.updated_at),
-    },
-    empty: "Builds log in to no registry: `berth registries add ghcr.io --username ada` adds one.",
-  });
-}
+const addList = listCommand({
+  row: "registries.list",
+  usage: "list",
+  summary: "List the registries that builds log in to",
+  isDefault: true,
+  examples: ["berth registries", "berth registries list --json"],
+  items: (answer) => answer.registries,
+  columns: {
+    HOST: (registry) => registry.host,
+    USER: (registry) => oneLine(registry.username),
+    CHANGED: (registry) => relativeTime(registry.updated_at),
+  },
+  empty: "Builds log in to no registry: `berth registries add ghcr.io --username ada` adds one.",
+});
 
 function addAdd(registries: Command, ctx: CliContext): void {
   const examples = [
@@ -56,14 +53,12 @@ function addAdd(registries: Command, ctx: CliContext): void {
     });
 }
 
-function addRemove(registries: Command, ctx: CliContext): void {
-  actCommand(registries, ctx, {
-    row: "registries.delete",
-    usage: "remove <host>",
-    summary: "Forget the user and password for a registry",
-    examples: ["berth registries remove ghcr.io", "berth registries remove ghcr.io --yes"],
-    warning: ({ words: { host = "" } }) =>
-      `This forgets the login for ${host}: builds can pull no private image from there any more.`,
-    text: (_, _paint, { words }) => `Removed ${words.host}.`,
-  });
-}
+const addRemove = actCommand({
+  row: "registries.delete",
+  usage: "remove <host>",
+  summary: "Forget the user and password for a registry",
+  examples: ["berth registries remove ghcr.io", "berth registries remove ghcr.io --yes"],
+  warning: ({ words: { host = "" } }) =>
+    `This forgets the login for ${host}: builds can pull no private image from there any more.`,
+  text: (_, _paint, { words }) => `Removed ${words.host}.`,
+});

@@ -1,7 +1,7 @@
 import { Option, type Command } from "commander";
-import { addCommand, addGroup } from "../command-tree.ts";
+import { addCommand, commandGroup, severalCommands } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
-import { currentProject } from "../current-project.ts";
+import { currentProject, projectAndClient } from "../current-project.ts";
 import { usageError } from "../failures.ts";
 import { followRun, printRun } from "../follow-run.ts";
 import { wholeNumber } from "../input.ts";
@@ -10,13 +10,10 @@ import { shellLine } from "../shell-line.ts";
 import { duration, oneLine, relativeTime } from "../render/text.ts";
 import { listCommand } from "../row-commands.ts";
 
-export function addRuns(program: Command, ctx: CliContext): void {
-  addRun(program, ctx);
-  const runs = addGroup(program, "runs", "List one-off commands");
-  addList(runs, ctx);
-  addLog(runs, ctx);
-  addCancel(runs, ctx);
-}
+export const addRuns = severalCommands(() => [
+  addRun,
+  commandGroup({ name: "runs", summary: "List one-off commands", commands: () => [addList, addLog, addCancel] }),
+]);
 
 interface RunOptions {
   interactive?: boolean;
@@ -47,8 +44,7 @@ function addRun(program: Command, ctx: CliContext): void {
       const terminal = options.interactive === true || options.tty === true;
       if (terminal && options.detach === true)
         throw usageError("Leave out --detach: a terminal ends with your connection.");
-      const slug = await currentProject(ctx);
-      const client = await ctx.client();
+      const { slug, client } = await projectAndClient(ctx);
       const given = options.timeout ?? (terminal ? "14400" : "600");
       const timeout_seconds = wholeNumber(given, "--timeout", { least: 1, most: 86_400 });
       const deployment =
@@ -64,26 +60,24 @@ function addRun(program: Command, ctx: CliContext): void {
     });
 }
 
-function addList(runs: Command, ctx: CliContext): void {
-  listCommand(runs, ctx, {
-    row: "runs.list",
-    usage: "list",
-    summary: "List the newest 100",
-    isDefault: true,
-    examples: ["berth runs", "berth runs list -p demo --json"],
-    items: (answer) => answer.runs,
-    columns: {
-      NUMBER: (run) => String(run.number),
-      STATUS: (run) => run.status,
-      CODE: (run) => (run.exit_code === null ? "" : String(run.exit_code)),
-      DEPLOYMENT: (run) => `#${run.deployment}`,
-      CREATED: (run) => relativeTime(run.created_at),
-      TOOK: (run) => (run.started_at === null ? "" : duration(run.started_at, run.finished_at)),
-      COMMAND: (run) => oneLine(run.command).slice(0, 60),
-    },
-    empty: "No command was run yet: `berth run -- <command>`",
-  });
-}
+const addList = listCommand({
+  row: "runs.list",
+  usage: "list",
+  summary: "List the newest 100",
+  isDefault: true,
+  examples: ["berth runs", "berth runs list -p demo --json"],
+  items: (answer) => answer.runs,
+  columns: {
+    NUMBER: (run) => String(run.number),
+    STATUS: (run) => run.status,
+    CODE: (run) => (run.exit_code === null ? "" : String(run.exit_code)),
+    DEPLOYMENT: (run) => `#${run.deployment}`,
+    CREATED: (run) => relativeTime(run.created_at),
+    TOOK: (run) => (run.started_at === null ? "" : duration(run.started_at, run.finished_at)),
+    COMMAND: (run) => oneLine(run.command).slice(0, 60),
+  },
+  empty: "No command was run yet: `berth run -- <command>`",
+});
 
 const runNumber = (text: string): number => wholeNumber(text, "The run", { least: 1, most: 999_999_999 });
 

@@ -2,7 +2,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { existsSync } from "node:fs";
 import type { Command } from "commander";
-import { addCommand, addGroup } from "../command-tree.ts";
+import { addCommand, commandGroup } from "../command-tree.ts";
 import type { Client } from "../../contract/client.ts";
 import type { CliContext } from "../context.ts";
 import { usageError } from "../failures.ts";
@@ -11,31 +11,29 @@ import { oneLine, relativeTime } from "../render/text.ts";
 import { oneNamed } from "../one-named.ts";
 import { actCommand, listCommand } from "../row-commands.ts";
 
-export function addSshKeys(program: Command, ctx: CliContext): void {
-  const keys = addGroup(program, "keys", "List, add and remove SSH keys", "ssh-keys");
-  addList(keys, ctx);
-  addAdd(keys, ctx);
-  addRemove(keys, ctx);
-}
+export const addSshKeys = commandGroup({
+  name: "keys",
+  summary: "List, add and remove SSH keys",
+  alias: "ssh-keys",
+  commands: () => [addList, addAdd, addRemove],
+});
 
-function addList(keys: Command, ctx: CliContext): void {
-  listCommand(keys, ctx, {
-    row: "ssh-keys.list",
-    usage: "list",
-    summary: "List the organization's public keys",
-    isDefault: true,
-    examples: ["berth keys", "berth keys list --json"],
-    items: (answer) => answer.ssh_keys,
-    columns: {
-      NAME: (key) => oneLine(key.name, 40),
-      FINGERPRINT: (key) => key.fingerprint,
-      ADDED: (key) => relativeTime(key.created_at),
-      STATE: (key) => (key.active ? "active" : "its token ended"),
-      ID: (key) => key.id,
-    },
-    empty: "There are no keys yet: `berth keys add ~/.ssh/id_ed25519.pub` adds one.",
-  });
-}
+const addList = listCommand({
+  row: "ssh-keys.list",
+  usage: "list",
+  summary: "List the organization's public keys",
+  isDefault: true,
+  examples: ["berth keys", "berth keys list --json"],
+  items: (answer) => answer.ssh_keys,
+  columns: {
+    NAME: (key) => oneLine(key.name, 40),
+    FINGERPRINT: (key) => key.fingerprint,
+    ADDED: (key) => relativeTime(key.created_at),
+    STATE: (key) => (key.active ? "active" : "its token ended"),
+    ID: (key) => key.id,
+  },
+  empty: "There are no keys yet: `berth keys add ~/.ssh/id_ed25519.pub` adds one.",
+});
 
 function addAdd(keys: Command, ctx: CliContext): void {
   const examples = [
@@ -70,18 +68,16 @@ function usualKey({ environment }: CliContext): string {
   return found;
 }
 
-function addRemove(keys: Command, ctx: CliContext): void {
-  actCommand(keys, ctx, {
-    row: "ssh-keys.delete",
-    usage: "remove <key>",
-    summary: "Remove a key, named by id, name or fingerprint",
-    examples: ["berth keys remove laptop", "berth keys remove key_06bq… --yes"],
-    find: findKey,
-    warning: ({ thing: { name, fingerprint } }) =>
-      `This removes the key "${oneLine(name)}" (${fingerprint}); pushes with it stop working at once.`,
-    text: (_, _paint, { thing }) => `Removed "${oneLine(thing.name)}".`,
-  });
-}
+const addRemove = actCommand({
+  row: "ssh-keys.delete",
+  usage: "remove <key>",
+  summary: "Remove a key, named by id, name or fingerprint",
+  examples: ["berth keys remove laptop", "berth keys remove key_06bq… --yes"],
+  find: findKey,
+  warning: ({ thing: { name, fingerprint } }) =>
+    `This removes the key "${oneLine(name)}" (${fingerprint}); pushes with it stop working at once.`,
+  text: (_, _paint, { thing }) => `Removed "${oneLine(thing.name)}".`,
+});
 
 async function findKey(client: Client, given: string) {
   const { ssh_keys } = await client.call("ssh-keys.list");

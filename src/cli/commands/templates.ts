@@ -1,4 +1,3 @@
-import type { Command } from "commander";
 import type { Answer, Client } from "../../contract/client.ts";
 import type { CliContext } from "../context.ts";
 import { usageError } from "../failures.ts";
@@ -6,22 +5,20 @@ import { withProgress } from "../render/progress.ts";
 import { listCommand } from "../row-commands.ts";
 import { followToTheEnd } from "./deployments.ts";
 
-export function addTemplates(program: Command, ctx: CliContext): void {
-  listCommand(program, ctx, {
-    row: "templates.list",
-    usage: "templates",
-    summary: "List small applications to begin with",
-    examples: ["berth templates", "berth create demo --template node"],
-    items: (answer) => answer.templates,
-    columns: {
-      NAME: (template) => template.name,
-      TITLE: (template) => template.title,
-      DATABASE: (template) => (template.has_database ? "yes" : ""),
-      SUMMARY: (template) => template.summary,
-    },
-    empty: "This platform has no templates.",
-  });
-}
+export const addTemplates = listCommand({
+  row: "templates.list",
+  usage: "templates",
+  summary: "List small applications to begin with",
+  examples: ["berth templates", "berth create demo --template node"],
+  items: (answer) => answer.templates,
+  columns: {
+    NAME: (template) => template.name,
+    TITLE: (template) => template.title,
+    DATABASE: (template) => (template.has_database ? "yes" : ""),
+    SUMMARY: (template) => template.summary,
+  },
+  empty: "This platform has no templates.",
+});
 
 export type Template = Answer<"templates.list">["templates"][number];
 

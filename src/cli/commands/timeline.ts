@@ -1,17 +1,13 @@
-import type { Command } from "commander";
-import type { CliContext } from "../context.ts";
 import { addEntryOptions, entryQuery, entryTable } from "../render/entries.ts";
 import { nextPage, rowCommand } from "../row-commands.ts";
 
-export function addTimeline(program: Command, ctx: CliContext): void {
-  const command = rowCommand(program, ctx, {
-    row: "timeline.list",
-    usage: "timeline",
-    summary: "List what happened to the project, newest first",
-    examples: ["berth timeline", "berth timeline --kind deployment,replica", "berth timeline -n 500 --json"],
-    input: entryQuery,
-    text: (page, paint) => entryTable(paint, page.timeline, { projects: false }),
-    note: nextPage,
-  });
-  addEntryOptions(command);
-}
+export const addTimeline = rowCommand({
+  row: "timeline.list",
+  usage: "timeline",
+  summary: "List what happened to the project, newest first",
+  examples: ["berth timeline", "berth timeline --kind deployment,replica", "berth timeline -n 500 --json"],
+  input: entryQuery,
+  text: (page, paint) => entryTable(paint, page.timeline, { projects: false }),
+  note: nextPage,
+  options: addEntryOptions,
+});

@@ -1,44 +1,41 @@
 import { Option, type Command } from "commander";
 import { roles, type Role } from "../../contract/access.ts";
 import type { Answer, Client } from "../../contract/client.ts";
-import { addCommand, addGroup } from "../command-tree.ts";
+import { addCommand, commandGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { wholeNumber } from "../input.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
 import { oneNamed } from "../one-named.ts";
 import { actCommand, listCommand } from "../row-commands.ts";
 
-export function addTokens(program: Command, ctx: CliContext): void {
-  const tokens = addGroup(program, "tokens", "List, create and revoke API tokens");
-  addList(tokens, ctx);
-  addCreateToken(tokens, ctx);
-  addRevoke(tokens, ctx);
-}
+export const addTokens = commandGroup({
+  name: "tokens",
+  summary: "List, create and revoke API tokens",
+  commands: () => [addList, addCreateToken, addRevoke],
+});
 
 type Token = Answer<"tokens.list">["api_tokens"][number];
 
-function addList(tokens: Command, ctx: CliContext): void {
-  listCommand(tokens, ctx, {
-    row: "tokens.list",
-    usage: "list",
-    summary: "List the organization's tokens and connected programs",
-    isDefault: true,
-    examples: ["berth tokens", "berth tokens list --json"],
-    items: (answer) => answer.api_tokens,
-    columns: {
-      NAME: (token) => oneLine(token.name, 40),
-      KIND: ({ kind, person }) => (person === null ? kind : `${kind} of ${oneLine(person, 20)}`),
-      ROLE: (token) => (token.platform_admin ? "platform admin" : token.role),
-      PROJECTS: (token) => (token.projects === null ? "all" : oneLine(token.projects.join(", ") || "none", 40)),
-      SCOPES: (token) => `${token.scopes.length}${token.approval_mode ? ", with approval" : ""}`,
-      USED: (token) => relativeTime(token.last_used_at),
-      EXPIRES: (token) => relativeTime(token.expires_at),
-      PREFIX: (token) => token.prefix,
-      ID: (token) => token.id,
-    },
-    empty: "There are no tokens.",
-  });
-}
+const addList = listCommand({
+  row: "tokens.list",
+  usage: "list",
+  summary: "List the organization's tokens and connected programs",
+  isDefault: true,
+  examples: ["berth tokens", "berth tokens list --json"],
+  items: (answer) => answer.api_tokens,
+  columns: {
+    NAME: (token) => oneLine(token.name, 40),
+    KIND: ({ kind, person }) => (person === null ? kind : `${kind} of ${oneLine(person, 20)}`),
+    ROLE: (token) => (token.platform_admin ? "platform admin" : token.role),
+    PROJECTS: (token) => (token.projects === null ? "all" : oneLine(token.projects.join(", ") || "none", 40)),
+    SCOPES: (token) => `${token.scopes.length}${token.approval_mode ? ", with approval" : ""}`,
+    USED: (token) => relativeTime(token.last_used_at),
+    EXPIRES: (token) => relativeTime(token.expires_at),
+    PREFIX: (token) => token.prefix,
+    ID: (token) => token.id,
+  },
+  empty: "There are no tokens.",
+});
 
 interface CreateOptions {
   role: Role;
@@ -92,17 +89,15 @@ function reachOf({ projects }: Pick<Token, "projects">): string {
     : ` for ${projects.length === 1 ? "the project" : "the projects"} ${projects.join(", ")}`;
 }
 
-function addRevoke(tokens: Command, ctx: CliContext): void {
-  actCommand(tokens, ctx, {
-    row: "tokens.delete",
-    usage: "revoke <token>",
-    summary: "Revoke a token, named by id, name or prefix",
-    examples: ["berth tokens revoke ci", "berth tokens revoke tok_06bq… --yes"],
-    find: findToken,
-    warning: ({ thing }) => `This revokes the token "${oneLine(thing.name)}"; it stops working at once.`,
-    text: (_, _paint, { thing }) => `Revoked "${oneLine(thing.name)}".`,
-  });
-}
+const addRevoke = actCommand({
+  row: "tokens.delete",
+  usage: "revoke <token>",
+  summary: "Revoke a token, named by id, name or prefix",
+  examples: ["berth tokens revoke ci", "berth tokens revoke tok_06bq… --yes"],
+  find: findToken,
+  warning: ({ thing }) => `This revokes the token "${oneLine(thing.name)}"; it stops working at once.`,
+  text: (_, _paint, { thing }) => `Revoked "${oneLine(thing.name)}".`,
+});
 
 async function findToken(client: Client, given: string) {
   const { api_tokens } = await client.call("tokens.list");

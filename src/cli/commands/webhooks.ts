@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import type { Answer, Client } from "../../contract/client.ts";
 import { webhookEvents, webhookFormats, type WebhookFormat } from "../../contract/webhooks.ts";
-import { addCommand, addGroup } from "../command-tree.ts";
+import { addCommand, commandGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { CliError, usageError } from "../failures.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
@@ -12,41 +12,44 @@ import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
 type Webhook = Answer<"webhooks.list">["webhooks"][number];
 type Delivery = Answer<"webhooks.deliveries">["deliveries"][number];
 
-export function addWebhooks(program: Command, ctx: CliContext): void {
-  const webhooks = addGroup(program, "webhooks", "Send the organization's events to other services", "hooks");
-  addList(webhooks, ctx);
-  addAdd(webhooks, ctx);
-  addConfirm(webhooks, ctx);
-  addTest(webhooks, ctx);
-  addDeliveries(webhooks, ctx);
-  addSwitch(webhooks, ctx, { word: "on", enabled: true, summary: "Switch a webhook on again" });
-  addSwitch(webhooks, ctx, {
-    word: "off",
-    enabled: false,
-    summary: "Switch a webhook off; its waiting events are dropped",
-  });
-  addRemove(webhooks, ctx);
-}
+export const addWebhooks = commandGroup({
+  name: "webhooks",
+  summary: "Send the organization's events to other services",
+  alias: "hooks",
+  commands: () => [
+    addList,
+    addAdd,
+    addConfirm,
+    addTest,
+    addDeliveries,
+    (webhooks, ctx) => addSwitch(webhooks, ctx, { word: "on", enabled: true, summary: "Switch a webhook on again" }),
+    (webhooks, ctx) =>
+      addSwitch(webhooks, ctx, {
+        word: "off",
+        enabled: false,
+        summary: "Switch a webhook off; its waiting events are dropped",
+      }),
+    addRemove,
+  ],
+});
 
-function addList(webhooks: Command, ctx: CliContext): void {
-  listCommand(webhooks, ctx, {
-    row: "webhooks.list",
-    usage: "list",
-    summary: "List the organization's webhooks",
-    isDefault: true,
-    examples: ["berth webhooks", "berth webhooks list --json"],
-    items: (answer) => answer.webhooks,
-    columns: {
-      NAME: (webhook) => oneLine(webhook.name, 40),
-      ADDRESS: (webhook) => oneLine(webhook.url, 50),
-      FORMAT: (webhook) => webhook.format,
-      EVENTS: (webhook) => webhook.events.join(","),
-      STATE: stateOf,
-      ID: (webhook) => webhook.id,
-    },
-    empty: "There are no webhooks yet: `berth webhooks add <url>` adds one.",
-  });
-}
+const addList = listCommand({
+  row: "webhooks.list",
+  usage: "list",
+  summary: "List the organization's webhooks",
+  isDefault: true,
+  examples: ["berth webhooks", "berth webhooks list --json"],
+  items: (answer) => answer.webhooks,
+  columns: {
+    NAME: (webhook) => oneLine(webhook.name, 40),
+    ADDRESS: (webhook) => oneLine(webhook.url, 50),
+    FORMAT: (webhook) => webhook.format,
+    EVENTS: (webhook) => webhook.events.join(","),
+    STATE: stateOf,
+    ID: (webhook) => webhook.id,
+  },
+  empty: "There are no webhooks yet: `berth webhooks add <url>` adds one.",
+});
 
 function stateOf({ enabled, confirmed, disabled_reason, failing_since }: Webhook): string {
   if (!confirmed) return "not confirmed";
@@ -146,25 +149,23 @@ async function outcomeOf(client: Client, id: string, sent: Delivery): Promise<De
   return sent;
 }
 
-function addDeliveries(webhooks: Command, ctx: CliContext): void {
-  listCommand(webhooks, ctx, {
-    row: "webhooks.deliveries",
-    usage: "deliveries <webhook>",
-    summary: "List what was sent in the last 14 days, and each attempt's answer",
-    examples: ["berth webhooks deliveries chat", "berth webhooks deliveries chat --json"],
-    find: findWebhook,
-    items: (answer) => answer.deliveries,
-    columns: {
-      WHEN: (delivery) => relativeTime(delivery.created_at),
-      EVENT: (delivery) => delivery.event,
-      STATUS: (delivery) => delivery.status,
-      ATTEMPTS: (delivery) => String(delivery.attempts.length),
-      "LAST ANSWER": lastAnswer,
-      ID: (delivery) => delivery.id,
-    },
-    empty: "Nothing was sent yet.",
-  });
-}
+const addDeliveries = listCommand({
+  row: "webhooks.deliveries",
+  usage: "deliveries <webhook>",
+  summary: "List what was sent in the last 14 days, and each attempt's answer",
+  examples: ["berth webhooks deliveries chat", "berth webhooks deliveries chat --json"],
+  find: findWebhook,
+  items: (answer) => answer.deliveries,
+  columns: {
+    WHEN: (delivery) => relativeTime(delivery.created_at),
+    EVENT: (delivery) => delivery.event,
+    STATUS: (delivery) => delivery.status,
+    ATTEMPTS: (delivery) => String(delivery.attempts.length),
+    "LAST ANSWER": lastAnswer,
+    ID: (delivery) => delivery.id,
+  },
+  empty: "Nothing was sent yet.",
+});
 
 function lastAnswer({ attempts, next_attempt_at }: Delivery): string {
   const last = attempts.at(-1);
@@ -181,7 +182,7 @@ interface Switch {
 }
 
 function addSwitch(webhooks: Command, ctx: CliContext, { word, enabled, summary }: Switch): void {
-  rowCommand(webhooks, ctx, {
+  rowCommand({
     row: "webhooks.update",
     usage: `${word} <webhook>`,
     summary,
@@ -189,21 +190,19 @@ function addSwitch(webhooks: Command, ctx: CliContext, { word, enabled, summary 
     find: findWebhook,
     input: () => ({ body: { enabled } }),
     text: ({ name }) => `"${oneLine(name)}" is ${word}.`,
-  });
+  })(webhooks, ctx);
 }
 
-function addRemove(webhooks: Command, ctx: CliContext): void {
-  actCommand(webhooks, ctx, {
-    row: "webhooks.delete",
-    usage: "remove <webhook>",
-    summary: "Remove a webhook, named by id or name",
-    examples: ["berth webhooks remove chat"],
-    find: findWebhook,
-    warning: ({ thing: { name, url } }) =>
-      `This removes the webhook "${oneLine(name)}" (${oneLine(url)}) with the list of its deliveries.`,
-    text: (_, _paint, { thing }) => `Removed "${oneLine(thing.name)}".`,
-  });
-}
+const addRemove = actCommand({
+  row: "webhooks.delete",
+  usage: "remove <webhook>",
+  summary: "Remove a webhook, named by id or name",
+  examples: ["berth webhooks remove chat"],
+  find: findWebhook,
+  warning: ({ thing: { name, url } }) =>
+    `This removes the webhook "${oneLine(name)}" (${oneLine(url)}) with the list of its deliveries.`,
+  text: (_, _paint, { thing }) => `Removed "${oneLine(thing.name)}".`,
+});
 
 async function findWebhook(client: Client, given: string): Promise<Webhook> {
   const { webhooks } = await client.call("webhooks.list");

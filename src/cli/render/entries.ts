@@ -21,8 +21,8 @@ export function entryTable(paint: Paint, entries: readonly Entry[], options: { r
   return table(paint, ["WHEN", ...(options.projects ? ["PROJECT"] : []), "WHO", "WHAT"], rows, "Nothing happened yet.");
 }
 
-export function addEntryOptions(command: Command): void {
-  command
+export function addEntryOptions(command: Command): Command {
+  return command
     .option("-n, --limit <number>", "how many, 1 to 500", "30")
     .option("--kind <kinds>", `only these kinds, separated by commas: ${entryKinds.join(", ")}`)
     .option("--cursor <cursor>", "the page after an earlier one, by its next_cursor");
