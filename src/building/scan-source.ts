@@ -2,24 +2,24 @@ import { createHash } from "node:crypto";
 import { constants } from "node:fs";
 import { lstat, open, readdir, readlink, unlink, type FileHandle } from "node:fs/promises";
 import { isAbsolute } from "node:path";
-import { lockBeginningBytes, makeTree, readingOf, type LockFile, type SourceTree } from "../detection/source-tree.ts";
+import { lockBeginningBytes, makeTree, readingOf, type LockFile } from "../detection/source-tree.ts";
 
-export interface ScannedSource {
-  readonly tree: SourceTree;
-  readonly sizeBytes: number;
-  /** Links that were removed because they were absolute or could leave the root. */
-  readonly droppedLinks: readonly string[];
-  /** Files that hold only Git LFS's pointer to their content. */
-  readonly lfsPointers: readonly string[];
-}
+export type ScannedSource = Awaited<ReturnType<typeof scanSource>>;
 
 /** Walks the source once without following links, and removes links that could leave it. */
-export async function scanSource(root: string, signal?: AbortSignal): Promise<ScannedSource> {
+export async function scanSource(root: string, signal?: AbortSignal) {
   const found: Found = { paths: [], deciding: [], sizeBytes: 0, droppedLinks: [], lfsPointers: [] };
   await walk(Buffer.from(root), "", found, signal);
   const { deciding, sizeBytes } = found;
   const tree = makeTree(found.paths.sort(), await readTexts(deciding), await readLocks(deciding));
-  return { tree, sizeBytes, droppedLinks: found.droppedLinks.sort(), lfsPointers: found.lfsPointers.sort() };
+  return {
+    tree,
+    sizeBytes,
+    /** Links that were removed because they were absolute or could leave the root. */
+    droppedLinks: found.droppedLinks.sort(),
+    /** Files that hold only Git LFS's pointer to their content. */
+    lfsPointers: found.lfsPointers.sort(),
+  };
 }
 
 /** A file in the source. Its name on disk is bytes, which need not be UTF-8. */

@@ -13,7 +13,7 @@ export async function currentProject(ctx: CliContext, given?: string): Promise<s
 }
 
 /** Returns the selected project, and the client with the user's token. */
-export async function projectAndClient(ctx: CliContext, given?: string) {
+export async function openProject(ctx: CliContext, given?: string) {
   return { slug: await currentProject(ctx, given), client: await ctx.client() };
 }
 

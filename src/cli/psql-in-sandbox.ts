@@ -1,5 +1,5 @@
 import type { CliContext } from "./context.ts";
-import { currentProject } from "./current-project.ts";
+import { openProject } from "./current-project.ts";
 import { ApplicationExit, CliError } from "./failures.ts";
 import { followRun } from "./follow-run.ts";
 import { runInTerminal } from "./run-in-terminal.ts";
@@ -22,7 +22,7 @@ export async function psqlInSandbox(
   if (branch !== undefined) throw missing("this machine");
   if (!terminal && !args.some((word) => /^(?:-c|--command|-l|--list|-V|--version)/.test(word)))
     throw missing("this machine");
-  const { slug, client } = await projectAndClient(ctx);
+  const { slug, client } = await openProject(ctx);
   ctx.output.note(() => "psql is not installed here; the application's sandbox runs it.");
   const other = database === undefined ? [] : ["env", `PGDATABASE=${database}`];
   const command = shellLine([...other, "psql", ...args]);

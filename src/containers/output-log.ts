@@ -128,15 +128,8 @@ function cut(line: string): string {
   return trimLast(bytes.toString("utf8", 0, readLineBytes), "\uFFFD");
 }
 
-interface Records {
-  readonly records: readonly { readonly text: string; readonly end: number }[];
-  readonly bytes: number;
-  readonly end: number;
-  readonly isAtEnd: boolean;
-}
-
 /** Reads the complete records of a file from offset `start`, about `bytes` at most. */
-async function readRecords(file: FileHandle, start: number, bytes: number): Promise<Records> {
+async function readRecords(file: FileHandle, start: number, bytes: number) {
   // Always large enough for one record: the engine splits output into pieces of 16 KiB.
   const buffer = Buffer.alloc(Math.max(bytes, 256 * 1024));
   const { bytesRead } = await file.read(buffer, 0, buffer.length, start);

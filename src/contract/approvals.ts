@@ -83,7 +83,6 @@ export const rows = [
     may: "member",
     within_projects: true,
     params: z.object({ id }),
-    success: [204],
     errors: ["forbidden", "conflict"],
     activity: "approval.withdrawn",
     summary: "Withdraw an open request of your own token; it expires",

@@ -347,7 +347,6 @@ export const rows = [
     may: "owner backups:write",
     approval: true,
     params: slugParam.extend({ database: databaseName }),
-    success: [204],
     errors: ["no_database", "operation_in_progress", "conflict"],
     activity: "database.dropped",
     summary: "Drop a database beside the live one",

@@ -102,7 +102,6 @@ export const rows = [
     request: "DELETE /v1/projects/:slug/database/branches/:branch",
     may: "member database:write",
     approval: true,
-    success: [204],
     activity: "database.branch_deleted",
     summary: "Delete a branch of the database, and end its connections",
   }),

@@ -178,7 +178,6 @@ export const rows = [
     may: "member cron:write",
     approval: true,
     params,
-    success: [204],
     activity: "cron.deleted",
     summary: "Remove a cron job and its runs",
   }),

@@ -36,14 +36,18 @@ const table = z.object({
   schema: z.string(),
   name: z.string(),
   kind,
+  /** Null for relations that store no rows themselves. */
   estimated_rows: z.number().int().nullable(),
+  /** Includes indexes and TOAST data. Null for relations that store nothing. */
   size_bytes: z.number().int().nullable(),
 });
 
 const column = z.object({
   name: z.string(),
+  /** As PostgreSQL spells it, with a schema unless it is built in. */
   type: z.string(),
   nullable: z.boolean(),
+  /** The default expression. */
   default: z.string().nullable(),
   generated: z.enum(["stored", "virtual"]).nullable(),
   identity: z.enum(["always", "by_default"]).nullable(),
@@ -194,7 +198,6 @@ export const rows = [
     approval: true,
     params: slugParam.extend({ pid: z.string().regex(/^[1-9]\d{0,9}$/, "must be the pid of a connection") }),
     query: z.object(of),
-    success: [204],
     errors: ["no_database", "conflict", "query_timeout"],
     activity: "data.connection_ended",
     waits: true,
@@ -273,7 +276,6 @@ export const rows = [
     params: tableParams,
     body: z.strictObject({ key }),
     body_bytes: limits.row_body_bytes,
-    success: [204],
     errors: ["no_database", "conflict", "query_timeout"],
     activity: "data.deleted",
     waits: true,

@@ -81,7 +81,6 @@ export const rows = [
     may: "member domains:write",
     approval: true,
     params: slugParam.extend({ hostname: z.string() }),
-    success: [204],
     activity: "domain.detached",
     summary: "Detach a hostname; Berth stops serving it at once",
   }),

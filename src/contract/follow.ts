@@ -137,7 +137,6 @@ export const rows = [
     request: "DELETE /v1/projects/:slug/follow",
     may: "owner projects:write",
     approval: true,
-    success: [204],
     activity: "follow.deleted",
     summary: "Stop following; deploy key, token, secret and deliveries are deleted, the live deployment stays",
   }),

@@ -315,7 +315,6 @@ export const rows = [
     may: "operator deployments:write",
     approval: true,
     params: machineParams,
-    success: [204],
     errors: ["conflict"],
     activity: "org.machine_removed",
     waits: true,

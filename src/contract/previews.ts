@@ -63,7 +63,6 @@ export const rows = [
     may: "member projects:write",
     approval: true,
     params,
-    success: [204],
     activity: "preview.deleted",
     summary: "Delete a preview, named by its branch or slug, with all its data; no backup is kept",
   }),

@@ -56,7 +56,6 @@ export const rows = [
     may: "operator orgs:write",
     approval: true,
     params,
-    success: [204],
     activity: "provider.deleted",
     summary: "Remove an identity provider: nobody signs in with it any more; sessions go on",
   }),

@@ -52,7 +52,6 @@ export const rows = [
     may: "owner registries:write",
     approval: true,
     params: hostParam,
-    success: [204],
     activity: "registry.deleted",
     summary: "Delete a registry's user and password; images that were already built stay",
   }),

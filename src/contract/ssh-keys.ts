@@ -52,7 +52,6 @@ export const rows = [
     within_projects: true,
     approval: true,
     params: z.object({ id }),
-    success: [204],
     errors: ["forbidden"],
     activity: "ssh_key.deleted",
     summary: "Remove a public key, as a member your own; it stops working at once",

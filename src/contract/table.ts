@@ -94,7 +94,6 @@ const defaults = {
   body_bytes: null,
   result: null,
   secret: null,
-  success: [200],
   errors: [],
   activity: null,
   waits: false,
@@ -106,7 +105,7 @@ const defaults = {
   upgrades: false,
 } as const;
 type Defaults = typeof defaults;
-interface Given extends Pick<Row, "name" | "summary">, Partial<Pick<Row, keyof Defaults>> {
+interface Given extends Pick<Row, "name" | "summary">, Partial<Pick<Row, keyof Defaults | "success">> {
   /** The method and the path. */
   readonly request: `${Row["method"]} ${Row["path"]}`;
   /** The access, and the scope unless every token may call the row. */
@@ -119,14 +118,16 @@ type Split<Request, May> = (Request extends `${infer Method extends Row["method"
     ? { readonly access: A; readonly scope: S }
     : { readonly access: May; readonly scope: null });
 
-/** Completes a row with defaults: no parameters, no body, no result, status 200, no further errors. */
+/** Completes a row with defaults: no parameters, no body, no result, status 200 with a result and 204 without, no further errors. */
 export function row<const R extends Given>(
   given: R,
-): Omit<Defaults, keyof R> & Omit<R, "request" | "may"> & Split<R["request"], R["may"]> {
+): Pick<Row, "success"> & Omit<Defaults, keyof R> & Omit<R, "request" | "may"> & Split<R["request"], R["may"]> {
   const { request, may, ...rest } = given;
   const [method, path] = request.split(" ");
   const [access, scope = null] = may.split(" ");
-  const split = { method, path, access, scope } as unknown as Split<R["request"], R["may"]>;
+  const success = given.success ?? [given.result === undefined ? 204 : 200];
+  const split = { method, path, access, scope, success } as unknown as Pick<Row, "success"> &
+    Split<R["request"], R["may"]>;
   return { ...defaults, ...rest, ...split };
 }
 

@@ -66,7 +66,6 @@ export const rows = [
     within_projects: true,
     approval: true,
     params: z.object({ id }),
-    success: [204],
     errors: ["last_owner_token", "forbidden"],
     changes_rights: true,
     activity: "token.deleted",

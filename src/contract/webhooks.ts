@@ -132,7 +132,6 @@ export const rows = [
     request: "DELETE /v1/webhooks/:id",
     may: "owner webhooks:write",
     approval: true,
-    success: [204],
     activity: "webhook.deleted",
     summary: "Remove a webhook and its deliveries; nothing more is sent",
   }),

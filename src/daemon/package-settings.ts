@@ -6,17 +6,7 @@ import type { Config } from "./config.ts";
 import type { MachineParts } from "./setup/machine.ts";
 
 /** How builds reach package registries: the operator's settings of npm, pip and Go, and the folders that these name. */
-export interface PackageSettings {
-  readonly env: Readonly<Record<string, string>>;
-  /** `env` plus the settings that hold the operator's credentials, for the platform's own npm only. */
-  readonly ownEnv: Readonly<Record<string, string>>;
-  /** The names of the settings that builds do not get because they hold credentials. */
-  readonly withheld: readonly string[];
-  readonly dirs: readonly string[];
-  /** npm's package folder; null if this machine has no npm. */
-  readonly npmDir: string | null;
-  readonly goRoot: string | null;
-}
+export type PackageSettings = Awaited<ReturnType<typeof readPackageSettings>>;
 
 // Of npm's settings only those for reaching packages: the operator's preferences for its behaviour and output are not for tenants' builds.
 const perProgram =
@@ -24,7 +14,7 @@ const perProgram =
 const timeoutMs = 10_000;
 
 /** Reads the settings once at the start. It omits those that can't be read, so the package managers' defaults apply. */
-export async function readPackageSettings(config: Config, parts: MachineParts): Promise<PackageSettings> {
+export async function readPackageSettings(config: Config, parts: MachineParts) {
   const environment = config.toolEnvironment;
   const given = Object.fromEntries(Object.entries(environment).filter(([name]) => perProgram.test(name)));
   const npm = await npmSettings(config, parts.npm);
@@ -34,7 +24,17 @@ export async function readPackageSettings(config: Config, parts: MachineParts): 
   const env = Object.fromEntries(Object.entries(ownEnv).filter(([name]) => !withheld.includes(name)));
   const links = (env["PIP_FIND_LINKS"] ?? "").split(/\s+/).filter((each) => isAbsolute(each) && existsSync(each));
   const goRoot = await goRootOf(config, parts.go);
-  return { env, ownEnv, withheld, dirs: links, npmDir: packageFolder(parts.npm), goRoot };
+  return {
+    env,
+    /** `env` plus the settings that hold the operator's credentials, for the platform's own npm only. */
+    ownEnv,
+    /** The names of the settings that builds do not get because they hold credentials. */
+    withheld,
+    dirs: links,
+    /** npm's package folder; null if this machine has no npm. */
+    npmDir: packageFolder(parts.npm),
+    goRoot,
+  };
 }
 
 /** Returns the addresses of the servers in these settings, which builds must reach also in a private network. */

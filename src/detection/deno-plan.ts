@@ -34,13 +34,9 @@ export function isDeno(tree: SourceTree): boolean {
   return configFiles.some((file) => tree.has(file)) && !tree.has("package.json");
 }
 
-interface DenoConfig {
-  readonly text: string;
-  readonly tasks: Readonly<Record<string, string>>;
-  readonly usesNodeModules: boolean;
-}
+type DenoConfig = ReturnType<typeof readConfig>;
 
-function readConfig(tree: SourceTree): DenoConfig {
+function readConfig(tree: SourceTree) {
   const file = configFiles.find((name) => tree.has(name));
   const text = file === undefined ? "{}" : (tree.text(file) ?? "{}");
   const value = parseCommented(text, file ?? "deno.json");

@@ -36,13 +36,9 @@ export function isPhp(tree: SourceTree): boolean {
   return serves || (tree.has("composer.json") && !tree.has("package.json"));
 }
 
-interface ComposerManifest {
-  readonly require: Readonly<Record<string, unknown>>;
-  /** Whether the manifest declares autoloading, so that Composer must write vendor/autoload.php even without packages. */
-  readonly autoloads: boolean;
-}
+type ComposerManifest = ReturnType<typeof readManifest>;
 
-function readManifest(tree: SourceTree): ComposerManifest {
+function readManifest(tree: SourceTree) {
   try {
     const value = JSON.parse(tree.text("composer.json") ?? "{}") as {
       require?: Record<string, unknown>;
@@ -51,6 +47,7 @@ function readManifest(tree: SourceTree): ComposerManifest {
     const require = value?.require;
     return {
       require: typeof require === "object" && require !== null ? require : {},
+      /** Whether the manifest declares autoloading, so that Composer must write vendor/autoload.php even without packages. */
       autoloads: value?.autoload !== undefined,
     };
   } catch (error) {

@@ -110,14 +110,8 @@ interface Program {
   readonly file: string;
 }
 
-interface Chosen {
-  readonly programs: readonly Program[];
-  /** The program that serves if the Procfile has no `web`. */
-  readonly web: Program | null;
-}
-
 /** Chooses one program for each Procfile command that starts one, and one for `web` if the Procfile has none. */
-function choosePrograms(tree: SourceTree, crates: readonly Crate[], { web, release, others }: Procfile): Chosen {
+function choosePrograms(tree: SourceTree, crates: readonly Crate[], { web, release, others }: Procfile) {
   const all = crates.flatMap((crate) => crate.programs.map((name) => ({ crate, name, file: posix.join("bin", name) })));
   const named = (command: string) => programFor(command, all, tree);
   const commands = [web, release, ...Object.values(others)];
@@ -127,7 +121,11 @@ function choosePrograms(tree: SourceTree, crates: readonly Crate[], { web, relea
   const serving = web === null && !isUsedUp ? preferredOf(all, crates) : null;
   const fallback = found.length === 0 && serving === null ? [preferredOf(all, crates)] : [];
   const programs = [...(serving === null ? [] : [serving]), ...found, ...fallback];
-  return { programs: [...new Map(programs.map((program) => [program.file, program])).values()], web: serving };
+  return {
+    programs: [...new Map(programs.map((program) => [program.file, program])).values()],
+    /** The program that serves if the Procfile has no `web`. */
+    web: serving,
+  };
 }
 
 function programFor(command: string, all: readonly Program[], tree: SourceTree): Program[] {

@@ -2,13 +2,9 @@ import { chmod, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { replaceFileAsync } from "../kit/whole-file.ts";
 
-export interface GitFiles {
-  /** git's only configuration file, passed as GIT_CONFIG_GLOBAL. */
-  readonly configFile: string;
-  readonly hooksDir: string;
-}
+export type GitFiles = Awaited<ReturnType<typeof writeGitFiles>>;
 
-export async function writeGitFiles(dir: string, maxPackBytes: number): Promise<GitFiles> {
+export async function writeGitFiles(dir: string, maxPackBytes: number) {
   const hooksDir = join(dir, "hooks");
   await mkdir(dir, { recursive: true, mode: 0o700 });
   await mkdir(hooksDir, { recursive: true });
@@ -16,7 +12,11 @@ export async function writeGitFiles(dir: string, maxPackBytes: number): Promise<
   await replaceFileAsync(configFile, configText(hooksDir, maxPackBytes), { mode: 0o644 });
   await replaceFileAsync(join(hooksDir, "pre-receive"), preReceive, { mode: 0o755 });
   await chmod(hooksDir, 0o755);
-  return { configFile, hooksDir };
+  return {
+    /** git's only configuration file, passed as GIT_CONFIG_GLOBAL. */
+    configFile,
+    hooksDir,
+  };
 }
 
 // The hook sends one word for all push options, so that an option's text can't be mistaken for what git sends. Descriptors 3 and 4 lead to

@@ -37,15 +37,9 @@ const patterns: Readonly<Record<GlobDialect, RegExp>> = {
   braces: /\*\*\/?|\*|\?|\[(?:\\.|[^\]\\])+\]|\\.|[{},]|[^]/gu,
 };
 
-interface Tokens {
-  readonly texts: readonly string[];
-  readonly dialect: GlobDialect;
-  /** The indexes of `{` that have their `}`. */
-  readonly open: ReadonlySet<number>;
-  at: number;
-}
+type Tokens = ReturnType<typeof tokensOf>;
 
-function tokensOf(pattern: string, dialect: GlobDialect): Tokens {
+function tokensOf(pattern: string, dialect: GlobDialect) {
   const texts = pattern.match(patterns[dialect]) ?? [];
   const open = new Set<number>();
   const waiting: number[] = [];
@@ -53,7 +47,13 @@ function tokensOf(pattern: string, dialect: GlobDialect): Tokens {
     if (text === "{") waiting.push(index);
     else if (text === "}" && waiting.length > 0) open.add(waiting.pop() as number);
   }
-  return { texts, dialect, open: dialect === "braces" ? open : new Set(), at: 0 };
+  return {
+    texts,
+    dialect,
+    /** The indexes of `{` that have their `}`. */
+    open: dialect === "braces" ? open : new Set(),
+    at: 0,
+  };
 }
 
 /** Parses up to the end or, inside braces, up to their next `,` or `}`. */

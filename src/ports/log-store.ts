@@ -1,3 +1,4 @@
+import type { Result } from "../contract/routes.ts";
 import type { InstanceKey } from "./runtime.ts";
 
 /** Stores build logs and application output, with secrets already redacted. They survive deployments and crashes. */
@@ -79,19 +80,7 @@ export interface RuntimeChoice {
   readonly contains?: string;
 }
 
-export interface StoredRequest {
-  readonly at: string;
-  readonly method: string;
-  readonly path: string;
-  readonly status: number;
-  readonly ms: number;
-  readonly bytes: number;
-  readonly deployment: number | null;
-  readonly replica: number | null;
-  readonly request_id: string | null;
-  /** For how many requests this one stands. */
-  readonly weight: number;
-}
+export type StoredRequest = Result<"requests.list">["requests"][number];
 
 /** Instants like `RuntimeQuery`'s. */
 export type RequestRange = Pick<RuntimeQuery, "since" | "until">;

@@ -1,3 +1,5 @@
+import type { Result } from "../contract/routes.ts";
+
 export interface MachinePool {
   list(): Promise<readonly PooledMachine[]>;
   /** Returns a shell script that, run as root on another machine, adds that machine to the pool. The script holds secrets. */
@@ -9,17 +11,4 @@ export interface MachinePool {
   remove(id: string): Promise<void>;
 }
 
-export interface PooledMachine {
-  readonly id: string;
-  readonly name: string;
-  readonly address: string;
-  readonly role: "manager" | "worker";
-  readonly state: "ready" | "down" | "unknown" | "disconnected";
-  readonly takes_replicas: boolean;
-  /** Whether its firewall keeps containers away from the operator's networks. A machine without it gets no replicas. */
-  readonly guarded: boolean;
-  readonly replicas: number;
-  readonly cpus: number;
-  readonly memory_bytes: number;
-  readonly version: string;
-}
+export type PooledMachine = Result<"platform.machines">["machines"][number];

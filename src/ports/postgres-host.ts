@@ -1,3 +1,4 @@
+import type { Result } from "../contract/routes.ts";
 import type { Readable } from "node:stream";
 import type { ServerAddress } from "../kit/server-address.ts";
 import type { ServerTls } from "../kit/server-tls.ts";
@@ -87,14 +88,7 @@ export interface StatementsQuery {
   readonly sort: "total" | "mean" | "most";
 }
 
-export interface StatementUse {
-  readonly query: string;
-  readonly calls: number;
-  readonly rows: number;
-  readonly total_ms: number;
-  readonly mean_ms: number;
-  readonly most_ms: number;
-}
+export type StatementUse = Result<"data.statements">["statements"][number];
 
 export interface DumpOptions extends CountOptions {
   /** Whether the archive comes compressed by zstd. */

@@ -1,3 +1,4 @@
+import type { Result } from "../contract/routes.ts";
 import type { Readable } from "node:stream";
 
 /**
@@ -114,18 +115,7 @@ export interface Comparison {
   readonly complete: boolean;
 }
 
-export interface ChangedFile {
-  readonly path: string;
-  readonly status: "added" | "deleted" | "changed";
-  /** Lines; null if they were not counted. */
-  readonly added: number | null;
-  readonly removed: number | null;
-  readonly binary: boolean;
-  /** The unified form, from the first `@@` on; null for a binary file, and beyond the limit of all files together. */
-  readonly lines: string | null;
-  /** Whether lines, or parts of lines, are missing. */
-  readonly cut: boolean;
-}
+export type ChangedFile = NonNullable<Result<"deployments.lines">["files"]>[number];
 
 /** A pinned commit, by the name of its pin. */
 export interface PinnedPart {
@@ -213,11 +203,7 @@ export type Fetched =
       readonly isMissing?: true;
     };
 
-export interface StoredFile {
-  readonly path: string;
-  readonly size_bytes: number;
-  readonly executable: boolean;
-}
+export type StoredFile = Result<"builds.source">["files"][number];
 
 /** The environment variables that git sets during a push (git-receive-pack(1), "Quarantine environment"). */
 export interface Quarantine {

@@ -1,3 +1,4 @@
+import type { Result } from "../contract/routes.ts";
 import type { ServerAddress } from "../kit/server-address.ts";
 import type { ServerTls } from "../kit/server-tls.ts";
 import type { DatabaseSpec } from "./postgres-host.ts";
@@ -48,31 +49,13 @@ export interface TableName {
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 export interface Connections {
-  readonly connections: readonly Connection[];
+  readonly connections: Result<"data.connections">["connections"];
   /** How many connections the project's role may have at once. */
   readonly limit: number;
   readonly more: boolean;
 }
 
-/** Null: hidden from the project's role. */
-interface Connection {
-  readonly pid: number;
-  readonly kind: "application" | "person" | "platform";
-  readonly application: string;
-  readonly state: string | null;
-  readonly connected_at: string | null;
-  readonly since: string | null;
-  readonly waits_for: string | null;
-  readonly query: string | null;
-}
-
-export interface Extension {
-  readonly name: string;
-  readonly version: string | null;
-  readonly available_version: string | null;
-  readonly about: string;
-  readonly creator: "project" | "operator";
-}
+export type Extension = Result<"data.extensions">["extensions"][number];
 
 export interface RowChange {
   readonly key: JsonObject;
@@ -98,31 +81,14 @@ export interface RowsQuery extends PageQuery {
   readonly sort?: string | undefined;
 }
 
-export type TableKind = "table" | "partitioned_table" | "partition" | "view" | "materialized_view" | "foreign_table";
+export type TableKind = Result<"data.rows">["kind"];
 
 export interface TablesPage {
-  readonly tables: readonly {
-    readonly schema: string;
-    readonly name: string;
-    readonly kind: TableKind;
-    /** Null for relations that store no rows themselves. */
-    readonly estimated_rows: number | null;
-    /** Includes indexes and TOAST data. Null for relations that store nothing. */
-    readonly size_bytes: number | null;
-  }[];
+  readonly tables: readonly Result<"data.tables">["tables"][number][];
   readonly total: number;
 }
 
-export interface ShownColumn {
-  readonly name: string;
-  /** The type as PostgreSQL spells it, with a schema unless it is built in. */
-  readonly type: string;
-  readonly nullable: boolean;
-  /** The default expression, or null. */
-  readonly default: string | null;
-  readonly generated: "stored" | "virtual" | null;
-  readonly identity: "always" | "by_default" | null;
-}
+export type ShownColumn = Omit<Result<"data.rows">["columns"][number], "primary_key">;
 
 /** Values by column: booleans, small integers and JSON as JSON values, everything else as PostgreSQL's exact text. */
 export interface ShownRow {

@@ -31,13 +31,9 @@ export function createRedactors(platform: Platform): Redactors {
   };
 }
 
-interface Known {
-  readonly secrets: Set<string>;
-  databaseVersion: string;
-  redact: Redact;
-}
+type Known = Awaited<ReturnType<typeof open>>;
 
-async function open({ db, vault }: Platform, owner: OutputOwner): Promise<Known> {
+async function open({ db, vault }: Platform, owner: OutputOwner) {
   const sealed = await sealedSecretsOf(db, owner.org_id, owner.id);
   if (sealed === undefined) throw new Error("the deployment is gone");
   const { id, project_id } = owner;

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { closeSync, constants, openSync, unlinkSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { systemPath, type Command } from "../kit/exec.ts";
+import { systemPath } from "../kit/exec.ts";
 import type { ForwardedSocket } from "../kit/server-address.ts";
 import { certificateVariables, databaseCertificateVariables, type TrustedCertificates } from "./certificates.ts";
 import { fileSystemArguments, refuseLinkedTargets } from "./file-system.ts";
@@ -44,17 +44,14 @@ export interface Composition {
   readonly processLimit: number | null;
 }
 
-export interface Composed {
-  readonly command: Command;
-  readonly fds: readonly number[];
-}
+export type Composed = ReturnType<typeof compose>;
 
 const folder = import.meta.dirname;
 const certificatesInside = { pem: "/opt/berth/ca-certificates.pem", java: "/opt/berth/ca-certificates.jks" };
 const defaultMemoryBytes = 64 * 1024 * 1024;
 
 /** Builds the command line that enters the sandbox. The environment is passed through a descriptor, so that no argument holds a secret. */
-export function compose(plan: Composition): Composed {
+export function compose(plan: Composition) {
   if (isMounted(plan)) refuseLinkedTargets(mounts(plan));
   const fds = new Descriptors(plan.stateDir, plan.spec.controlled ? 4 : 3);
   try {

@@ -4,12 +4,7 @@ import { run, systemPath } from "../kit/exec.ts";
 import type { Composed, Containment } from "./compose.ts";
 import type { SandboxOptions, SandboxSpec } from "./spec.ts";
 
-export interface ContainmentFindings {
-  readonly found: Containment;
-  readonly isRoot: boolean;
-  /** The error of the strongest containment, if it failed; used for the remedy. */
-  readonly reason: string;
-}
+export type ContainmentFindings = Awaited<ReturnType<typeof probeContainment>>;
 
 type ComposeProbe = (containment: Containment, spec: SandboxSpec) => Composed;
 
@@ -17,10 +12,7 @@ type ComposeProbe = (containment: Containment, spec: SandboxSpec) => Composed;
 const probeUid = 19_999;
 
 /** Starts real sandboxes, strongest containment first, until one can read its release, write its storage, and start a process. */
-export async function probeContainment(
-  options: SandboxOptions,
-  composeProbe: ComposeProbe,
-): Promise<ContainmentFindings> {
+export async function probeContainment(options: SandboxOptions, composeProbe: ComposeProbe) {
   const isRoot = process.geteuid?.() === 0;
   const folder = join(options.stateDir, `probe-${process.pid}-${Math.random().toString(36).slice(2)}`);
   layOut(folder);
@@ -28,7 +20,13 @@ export async function probeContainment(
   try {
     for (const found of candidates(options, isRoot)) {
       const fault = await enter(composeProbe(found, specOf(folder, found)));
-      if (fault === undefined) return { found, isRoot, reason };
+      if (fault === undefined)
+        return {
+          found,
+          isRoot,
+          /** The error of the strongest containment, if it failed; used for the remedy. */
+          reason,
+        };
       // Of the ways that isolate, the last one needs the least: its fault is what isolation fails for.
       if (found.level === "isolated" || reason === "") reason = fault;
     }

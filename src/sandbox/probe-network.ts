@@ -13,19 +13,14 @@ import { sharedNetwork } from "./shared-network.ts";
 import type { SandboxOptions } from "./spec.ts";
 import { openVethNetwork, type VethNetwork } from "./veth-network.ts";
 
-export interface NetworkFindings {
-  readonly driver: NetworkDriver;
-  /** Why no stronger network is used; empty if there is none or the settings ask for this one. */
-  readonly reason: string;
-  readonly guessedResolvers: boolean;
-}
+export type NetworkFindings = Awaited<ReturnType<typeof probeNetwork>>;
 
 // Outside 32768-60999, the kernel's range of local ports for outgoing connections.
 const firstPort = 20_000;
 const portCount = 10_000;
 
 /** Finds the strongest network that the options allow and that works on this machine: veth for root, pasta for other users, else the host's own. */
-export async function probeNetwork(options: SandboxOptions, resolvers: Resolvers): Promise<NetworkFindings> {
+export async function probeNetwork(options: SandboxOptions, resolvers: Resolvers) {
   const folder = join(options.stateDir, "network");
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const ports = openLeases(join(folder, "ports"), firstPort, portCount);
@@ -50,7 +45,12 @@ export async function probeNetwork(options: SandboxOptions, resolvers: Resolvers
   const wantsPasta = wanted === "pasta" || (wanted === "auto" && !isRoot);
   // A pasta network that leaves metadata services reachable is better than no isolation.
   const pasta = wantsPasta ? ((await tryPastaWith(options.parts.ip)) ?? (await tryPastaWith(null))) : undefined;
-  return { driver: veth ?? pasta ?? sharedNetwork(ports), reason: [...new Set(reasons)].join("; "), guessedResolvers };
+  return {
+    driver: veth ?? pasta ?? sharedNetwork(ports),
+    /** Why no stronger network is used; empty if there is none or the settings ask for this one. */
+    reason: [...new Set(reasons)].join("; "),
+    guessedResolvers,
+  };
 }
 
 function pastaOn(options: SandboxOptions, ports: Leases, { addresses }: Resolvers, ip: string | null): NetworkDriver {

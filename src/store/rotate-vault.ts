@@ -65,17 +65,12 @@ const sealedColumns = [
 type SealedColumn = (typeof sealedColumns)[number];
 type SealedRow = Readonly<Record<string, string | Buffer>>;
 
-export interface Rotation {
-  readonly key: number;
-  readonly resealed: number;
-}
-
 /**
  * Seals all secrets again under a new key. After an interruption, the next call continues with the key that was already created. Deletes
  * unused keys of earlier rotations; the key just replaced stays until the next rotation, because a running process may still be writing
  * with it.
  */
-export async function rotateVault(options: { readonly db: Db; readonly keyFile: string }): Promise<Rotation> {
+export async function rotateVault(options: { readonly db: Db; readonly keyFile: string }) {
   const { db, keyFile } = options;
   const vault = openVault({ keyFile });
   const used = await keysInUse(db);

@@ -9,11 +9,7 @@ interface Rule {
 }
 
 /** A compiled pattern: the kind of each position, and the character or class that it matches. */
-interface Pattern {
-  readonly kinds: Uint8Array;
-  readonly characters: readonly string[];
-  readonly classes: ReadonlyMap<number, RegExp>;
-}
+type Pattern = ReturnType<typeof readPattern>;
 
 /** `fork` continues at the next position or skips the two after it; the two `many` kinds repeat; all others match one character. */
 const kinds = { literal: 0, oneInName: 1, oneOf: 2, manyInName: 3, many: 4, fork: 5 } as const;
@@ -58,7 +54,7 @@ function readRule(line: string): Rule[] {
 }
 
 /** Reads Go's `filepath.Match` plus `**`, as Docker documents it. */
-function readPattern(path: string): Pattern {
+function readPattern(path: string) {
   const words = path.match(/\*\*\/?|\*|\?|\[(?:\\.|[^\]\\])+\]|\\.|[^]/gu) ?? [];
   const characters = words.flatMap((word) => (word === "**/" ? ["fork", "**", "/"] : [word]));
   const classes = characters

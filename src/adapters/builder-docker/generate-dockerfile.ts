@@ -20,11 +20,7 @@ export interface ParentImages {
   readonly plain: string;
 }
 
-export interface Generated {
-  readonly text: string;
-  /** The plan's steps, indexed by the number in their commands, see `stepIn`. */
-  readonly steps: readonly Step[];
-}
+export type Generated = ReturnType<typeof generateDockerfile>;
 
 export interface Generating {
   readonly plan: BuildPlan;
@@ -42,7 +38,7 @@ export interface Generating {
 }
 
 /** Generates a Dockerfile that does what the plan says. The build context holds the application in `app/` and the site's server beside it. */
-export function generateDockerfile(generating: Generating): Generated {
+export function generateDockerfile(generating: Generating) {
   const { plan, parents, installFiles, start, isWhole, member } = generating;
   const steps: Step[] = [];
   const run = (step: Step) => runLine(generating, step, steps.push(step) - 1);
@@ -63,7 +59,10 @@ export function generateDockerfile(generating: Generating): Generated {
     `RUN ${JSON.stringify(["/bin/sh", "-c", listing])}`,
     ...releaseLines({ plan, parents, start, isWhole }),
   ];
-  return { text: `${lines.join("\n")}\n`, steps };
+  return {
+    text: `${lines.join("\n")}\n` /** The plan's steps, indexed by the number in their commands, see `stepIn`. */,
+    steps,
+  };
 }
 
 /** The stage whose file `listingFile` lists the files after the build. */

@@ -136,13 +136,8 @@ const linesOf = (source: string): string[] => source.replace(/^\uFEFF+/, "").spl
 // With the flag `s`, because BuildKit's pattern also matches U+2028 in a value, and then reads on.
 const directive = /^#\s*([a-zA-Z][a-zA-Z0-9]*)\s*=(.+)$/s;
 
-interface Directives {
-  readonly notes: readonly string[];
-  readonly escape: string;
-}
-
 /** Reads the directives at the head as BuildKit does, and removes those that name a frontend. */
-function takeDirectives(lines: string[]): Directives {
+function takeDirectives(lines: string[]) {
   // BuildKit skips a first line `#!`, and accepts `// syntax=` as a directive, too.
   if (lines[0]?.startsWith("#!")) lines[0] = "#";
   if (lines[0]?.startsWith("//")) throw invalid("Line 1 of the Dockerfile is not an instruction.");

@@ -10,18 +10,10 @@ export interface Vertex {
   readonly error: string;
 }
 
-export interface VertexOutput {
-  readonly vertex: string;
-  readonly bytes: Buffer;
-}
-
-export interface Progress {
-  readonly vertexes: readonly Vertex[];
-  readonly output: readonly VertexOutput[];
-}
+export type Progress = ReturnType<typeof readProgress>;
 
 /** Decodes the base64 payload of a `moby.buildkit.trace` line: BuildKit's `StatusResponse`. */
-export function readProgress(aux: string): Progress {
+export function readProgress(aux: string) {
   const fields = readFields(Buffer.from(aux, "base64"));
   return {
     vertexes: messagesOf(fields, 1).map((vertex) => ({

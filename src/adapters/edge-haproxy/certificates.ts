@@ -2,13 +2,7 @@ import { createHash, createPrivateKey, X509Certificate } from "node:crypto";
 import type { CertificateTable, EdgeCertificate } from "../../ports/edge.ts";
 import { certificateList } from "./haproxy-settings.ts";
 
-export interface CertificateFile {
-  /** Derived from the content: a renewed certificate is a new file, so it can be loaded before the old one is removed. */
-  readonly name: string;
-  /** Secret. */
-  readonly pem: string;
-  readonly line: string;
-}
+export type CertificateFile = ReturnType<typeof fileOf>;
 
 /**
  * Returns the certificate files of a table, and the names of certificates that can't be parsed: HAProxy would refuse to start with one of
@@ -36,12 +30,18 @@ function isReadable({ chain_pem, key_pem }: EdgeCertificate): boolean {
   }
 }
 
-function fileOf({ names, chain_pem, key_pem }: EdgeCertificate): CertificateFile {
+function fileOf({ names, chain_pem, key_pem }: EdgeCertificate) {
   // Remove blank lines: one would end the payload of a runtime command.
   const pem = `${key_pem}\n${chain_pem}\n`.replaceAll(/\r?\n(?:\s*\n)*/g, "\n");
   const digest = createHash("sha256").update(names.join(" ")).update(pem).digest("hex").slice(0, 32);
   const name = `certificates/${digest}.pem`;
-  return { name, pem, line: `${name} ${names.join(" ")}\n` };
+  return {
+    /** Derived from the content: a renewed certificate is a new file, so it can be loaded before the old one is removed. */
+    name,
+    /** Secret. */
+    pem,
+    line: `${name} ${names.join(" ")}\n`,
+  };
 }
 
 export function certificateListText(files: readonly CertificateFile[]): string {
@@ -55,14 +55,7 @@ export interface CertificateCommand {
 }
 
 /** What a worker has loaded, by file name. */
-export interface LoadedCertificates {
-  /** In the crt-list: served. */
-  readonly listed: readonly string[];
-  /** In memory. Also has those whose loading was interrupted before they were listed. */
-  readonly stored: readonly string[];
-  /** The certificate of an interrupted change. HAProxy refuses to change any other before that one ends. */
-  readonly unfinished: string | undefined;
-}
+export type LoadedCertificates = ReturnType<typeof readLoadedCertificates>;
 
 /** Returns the commands that load new certificates, also where an earlier attempt was interrupted, then unload those no longer wanted. */
 export function certificateCommands(
@@ -88,9 +81,16 @@ export function certificateCommands(
 }
 
 /** Parses the answers to `show ssl crt-list` and `show ssl cert`. The latter has the one of an unfinished change behind an asterisk. */
-export function readLoadedCertificates(list: string, store: string): LoadedCertificates {
+export function readLoadedCertificates(list: string, store: string) {
   const unfinished = /^\*(certificates\/\S+\.pem)/m.exec(store)?.[1];
-  return { listed: namesIn(list), stored: namesIn(store), unfinished };
+  return {
+    /** In the crt-list: served. */
+    listed: namesIn(list),
+    /** In memory. Also has those whose loading was interrupted before they were listed. */
+    stored: namesIn(store),
+    /** The certificate of an interrupted change. HAProxy refuses to change any other before that one ends. */
+    unfinished,
+  };
 }
 
 function namesIn(text: string): string[] {

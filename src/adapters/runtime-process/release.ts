@@ -1,21 +1,10 @@
 import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { SandboxBind } from "../../sandbox/spec.ts";
 import type { ProjectImage } from "../../ports/runtime.ts";
 import { manifestName, treeName, type ReleaseManifest } from "../../ports/release-folder.ts";
 
-export interface Release {
-  readonly manifest: ReleaseManifest;
-  readonly treeDir: string;
-  readonly binds: readonly SandboxBind[];
-}
-
 /** Opens the release of an image. Throws when the release is missing or unreadable. */
-export function openRelease(
-  releasesDir: string,
-  dataDir: string,
-  image: { project_id: string; image_ref: string },
-): Release {
+export function openRelease(releasesDir: string, dataDir: string, image: { project_id: string; image_ref: string }) {
   const folder = join(releasesDir, image.project_id, digestOf(image.image_ref));
   const file = join(folder, manifestName);
   if (!existsSync(file)) throw new Error(`there is no release ${image.image_ref} of ${image.project_id}`);

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { PassThrough, type Readable } from "node:stream";
+import { PassThrough } from "node:stream";
 import { forwardedSockets } from "../../kit/server-address.ts";
 import type { OneOffCommand, OneOffResult, Terminal, TerminalSize, Workload } from "../../ports/runtime.ts";
 import { sandboxSpec, shellWords, type ProcessRuntimeOptions } from "./settings.ts";
@@ -57,17 +57,8 @@ export async function runOnce(
 const session = readFileSync(join(import.meta.dirname, "terminal.sh"), "utf8");
 const script = ["script", "--quiet", "--return", "--flush", "--echo", "always", "--command"];
 
-/** A command to run in a terminal inside the sandbox, and its streams. */
-interface InTerminal {
-  readonly argv: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
-  readonly input: Readable;
-  /** The terminal's size changes, in the format that terminal.sh reads. */
-  readonly control: Readable;
-}
-
 /** Runs a command in a terminal that script(1) creates inside the sandbox, so that its name, signals and end belong to the sandbox. */
-function inTerminal({ type, size, input, onResize }: Terminal, command: string): InTerminal {
+function inTerminal({ type, size, input, onResize }: Terminal, command: string) {
   const control = new PassThrough();
   onResize((next) => void control.write(`${sizeWords(next)}\n`));
   return {
@@ -75,6 +66,7 @@ function inTerminal({ type, size, input, onResize }: Terminal, command: string):
     // script(1) starts the shell named in SHELL.
     env: { TERM: type, SHELL: "/bin/sh" },
     input,
+    /** The terminal's size changes, in the format that terminal.sh reads. */
     control,
   };
 }

@@ -4,16 +4,12 @@ import { join } from "node:path";
 import { runOk } from "../../kit/exec.ts";
 
 /** Certificate of the registry's authority, and client certificate and key of the machines that may use it. PEM. */
-export interface RegistryCertificates {
-  readonly ca: string;
-  readonly cert: string;
-  readonly key: string;
-}
+export type RegistryCertificates = Awaited<ReturnType<typeof makeRegistryCertificates>>;
 
 const days = "7300";
 
 /** Creates, where missing, an authority, the registry's certificate for this address and one for machines. */
-export async function makeRegistryCertificates(dir: string, address: string): Promise<RegistryCertificates> {
+export async function makeRegistryCertificates(dir: string, address: string) {
   const path = (name: string) => join(dir, name);
   if (!existsSync(path("ca.pem"))) await makeAuthority(path);
   if (!existsSync(path("client.pem"))) await makeSigned(path, { name: "client", use: "clientAuth" });

@@ -89,19 +89,17 @@ export function addressOf({ Status: status, ManagerStatus: manager }: SwarmNode)
   return own === "" || own === "0.0.0.0" || own === "127.0.0.1" ? (manager?.Addr.replace(/:\d+$/, "") ?? own) : own;
 }
 
-export interface SwarmMembership {
-  /** Node id of this engine; empty when it is in no swarm. */
-  readonly nodeId: string;
-  readonly address: string;
-  readonly isManager: boolean;
-}
-
 /** Reads this machine's node id, address and role in its swarm. */
-export async function readMembership(api: DockerApi): Promise<SwarmMembership> {
+export async function readMembership(api: DockerApi) {
   const { Swarm: swarm } = await api.call<{
     readonly Swarm: { readonly NodeID: string; readonly NodeAddr: string; readonly ControlAvailable: boolean };
   }>({ path: "/info", timeoutMs });
-  return { nodeId: swarm.NodeID, address: swarm.NodeAddr, isManager: swarm.ControlAvailable };
+  return {
+    /** Node id of this engine; empty when it is in no swarm. */
+    nodeId: swarm.NodeID,
+    address: swarm.NodeAddr,
+    isManager: swarm.ControlAvailable,
+  };
 }
 
 interface Swarm {

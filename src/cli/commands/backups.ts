@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import { ApiError, type Answer, type Client } from "../../contract/client.ts";
 import { addCommand, commandGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
-import { currentProject, projectAndClient } from "../current-project.ts";
+import { currentProject, openProject } from "../current-project.ts";
 import { CliError } from "../failures.ts";
 import { patiently } from "../follow.ts";
 import { paintStatus, type Paint } from "../render/paint.ts";
@@ -106,7 +106,7 @@ function addCreate(backups: Command, ctx: CliContext): void {
     .option("--files", "the files in $STORAGE_DIR instead of the database")
     .option("--no-wait", "don't wait for the end")
     .action(async (options: { wait: boolean; files?: true }) => {
-      const { slug, client } = await projectAndClient(ctx);
+      const { slug, client } = await openProject(ctx);
       const body = { content: options.files === true ? "files" : "database" } as const;
       const begun = await client.call("backups.create", { params: { slug }, body, signal: ctx.signal });
       if (!options.wait)
@@ -214,7 +214,7 @@ function addDownload(backups: Command, ctx: CliContext): void {
     .action(async (backup_id: string, options: { format: string; age?: boolean; output?: string }) => {
       const format = formatOf(options);
       const encrypted = options.age === true;
-      const { slug, client } = await projectAndClient(ctx);
+      const { slug, client } = await openProject(ctx);
       const { content } = await client.call("backups.get", { params: { id: backup_id } });
       const { id } = await client.call("database.dump", { params: { slug }, body: { backup_id, format, encrypted } });
       const ending = content === "files" ? "tar" : format === "plain" ? "sql" : "dump";

@@ -3,7 +3,7 @@ import type { Answer } from "../../contract/client.ts";
 import { limits } from "../../contract/limits.ts";
 import { addCommand, commandGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
-import { currentProject, projectAndClient } from "../current-project.ts";
+import { currentProject, openProject } from "../current-project.ts";
 import { usageError } from "../failures.ts";
 import { readInput } from "../input.ts";
 import { paintStatus } from "../render/paint.ts";
@@ -70,7 +70,7 @@ function addSet(cron: Command, ctx: CliContext): void {
         path: string | undefined,
         options: { disabled?: boolean; command?: string },
       ) => {
-        const { slug, client } = await projectAndClient(ctx);
+        const { slug, client } = await openProject(ctx);
         const { command, disabled } = options;
         if ((path === undefined) === (command === undefined))
           throw usageError("Give either a path to call or --command with a command line to run.");

@@ -3,7 +3,7 @@ import type { Answer } from "../../contract/client.ts";
 import { bytesText } from "../../kit/bytes-text.ts";
 import { addCommand, commandGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
-import { currentProject, projectAndClient } from "../current-project.ts";
+import { currentProject, openProject } from "../current-project.ts";
 import { usageError } from "../failures.ts";
 import { readInput } from "../input.ts";
 import { confirm } from "../prompts.ts";
@@ -154,7 +154,7 @@ function addUpdate(data: Command, ctx: CliContext): void {
     .action(async (name: string, pairs: string[], options: ChangeOptions & { key: string; values?: string }) => {
       const key = await readObject(ctx, [], options.key);
       const values = await readObject(ctx, pairs, options.values);
-      const { slug, client } = await projectAndClient(ctx);
+      const { slug, client } = await openProject(ctx);
       await confirm(ctx, `This changes one row of ${oneLine(name)} in ${slug}.`, { name: slug, yes: options.yes });
       const params = { slug, ...parseTable(name) };
       const changed = await client.call("data.update", { params, body: { key, values }, signal: ctx.signal });
@@ -172,7 +172,7 @@ function addDelete(data: Command, ctx: CliContext): void {
     .option("-y, --yes", "don't ask")
     .action(async (name: string, pairs: string[], options: ChangeOptions & { key?: string }) => {
       const key = await readObject(ctx, pairs, options.key);
-      const { slug, client } = await projectAndClient(ctx);
+      const { slug, client } = await openProject(ctx);
       await confirm(ctx, `This deletes one row of ${oneLine(name)} in ${slug}.`, { name: slug, yes: options.yes });
       await client.call("data.delete", { params: { slug, ...parseTable(name) }, body: { key }, signal: ctx.signal });
       ctx.output.note(() => `Deleted a row of ${oneLine(name)}.`);

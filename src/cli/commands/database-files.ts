@@ -8,7 +8,7 @@ import type { Command } from "commander";
 import { runAttached } from "../../kit/exec.ts";
 import { addCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
-import { projectAndClient } from "../current-project.ts";
+import { openProject } from "../current-project.ts";
 import { branchOption } from "./branches.ts";
 import { inDatabaseSession, sessionEnvironment } from "../database-session.ts";
 import { CliError, usageError } from "../failures.ts";
@@ -34,7 +34,7 @@ function addDump(database: Command, ctx: CliContext): void {
       const { stdout } = ctx.environment;
       if (output === undefined && stdout.isTTY && body.format === "custom")
         throw usageError("A dump in the custom format is not for a terminal.", "Add `> demo.dump` or --format plain.");
-      const { slug, client } = await projectAndClient(ctx);
+      const { slug, client } = await openProject(ctx);
       const asked = await client.call("database.dump", { params: { slug }, body: { ...body, format: formatOf(body) } });
       const receive = (target: NodeJS.WritableStream) => receiveFile(ctx, { slug, id: asked.id, target });
       if (output === undefined) await receive(stdout);
@@ -70,7 +70,7 @@ function addImport(database: Command, ctx: CliContext): void {
   }).action(async (file: string) => {
     const path = resolve(ctx.environment.cwd, file);
     const format = await formatOfFile(path);
-    const { slug, client } = await projectAndClient(ctx);
+    const { slug, client } = await openProject(ctx);
     const { id } = await client.call("database.import", { params: { slug }, body: { format } });
     const load = format === "custom" ? loadArchive : loadStatements;
     const name = await load(ctx, { slug, id, path });

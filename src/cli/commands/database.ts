@@ -3,7 +3,7 @@ import type { Answer } from "../../contract/client.ts";
 import { bytesText } from "../../kit/bytes-text.ts";
 import { addCommand, commandGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
-import { projectAndClient } from "../current-project.ts";
+import { openProject } from "../current-project.ts";
 import { readInput } from "../input.ts";
 import { paintStatus, type Paint } from "../render/paint.ts";
 import { facts, table } from "../render/table.ts";
@@ -78,7 +78,7 @@ function addQuery(database: Command, ctx: CliContext): void {
     .option(...branchOption)
     .action(async (given: string, options: { database?: string; branch?: string }) => {
       const sql = given === "-" ? await readInput(ctx, "-") : given;
-      const { slug, client } = await projectAndClient(ctx);
+      const { slug, client } = await openProject(ctx);
       const body = { sql, ...options };
       const found = await client.call("data.query", { params: { slug }, body, signal: ctx.signal });
       ctx.output.result(found, (paint) => resultTable(paint, found));

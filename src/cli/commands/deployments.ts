@@ -6,7 +6,7 @@ import { rehearsalLines } from "../../contract/rehearsal.ts";
 import { bytesText } from "../../kit/bytes-text.ts";
 import { addCommand, commandGroup, severalCommands } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
-import { currentProject, projectAndClient } from "../current-project.ts";
+import { currentProject, openProject } from "../current-project.ts";
 import { awaitDeployment, failureOf, failureOfDeployment, followBuild, type Deployment } from "../follow.ts";
 import { CliError, usageError } from "../failures.ts";
 import { deploymentNumber, wholeNumber } from "../input.ts";
@@ -38,7 +38,7 @@ function addRehearse(program: Command, ctx: CliContext): void {
     .option("--ref <branch>", "a pushed branch; without it, the newest commit that went live")
     .option("--deployment <number>", "the commit of this deployment")
     .action(async ({ ref: branch, deployment: given }: RehearseOptions) => {
-      const { slug, client } = await projectAndClient(ctx);
+      const { slug, client } = await openProject(ctx);
       const body = { branch, ...(given !== undefined && { deployment: deploymentNumber(given) }) };
       const { build_id: buildId } = await client.call("deployments.rehearse", { params: { slug }, body });
       ctx.goesOn = `The rehearsal goes on. Watch it with \`berth builds log ${buildId} -f\`, or end it with \`berth cancel ${buildId}\`.`;
@@ -118,7 +118,7 @@ function addDeploy(program: Command, ctx: CliContext): void {
     .option("--image <name>", "deploy this container image; `berth registries` holds logins for private ones")
     .option("--no-wait", "don't wait for the outcome")
     .action(async (options: DeployOptions) => {
-      const { slug, client } = await projectAndClient(ctx);
+      const { slug, client } = await openProject(ctx);
       const begun = await beginDeploy(ctx, client, { slug, options });
       const preview = "preview" in begun ? begun.preview : null;
       if (preview !== null) ctx.output.note(() => preview.text);
@@ -220,7 +220,7 @@ function addCompare(program: Command, ctx: CliContext): void {
       const build =
         numbered === undefined ? undefined : wholeNumber(numbered, "--build", { least: 1, most: 2_147_483_647 });
       if (build !== undefined && to !== undefined) throw usageError("Give either a second deployment or --build.");
-      const { slug, client } = await projectAndClient(ctx);
+      const { slug, client } = await openProject(ctx);
       const numbers = { params: { slug }, query: { from, to } };
       if (lines !== true && path === undefined && build === undefined) {
         const document = await client.call("deployments.compare", numbers);

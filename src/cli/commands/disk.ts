@@ -5,7 +5,7 @@ import { bytesText } from "../../kit/bytes-text.ts";
 import { quoted } from "../../kit/quoted.ts";
 import { addCommand, commandGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
-import { projectAndClient } from "../current-project.ts";
+import { openProject } from "../current-project.ts";
 import { usageError } from "../failures.ts";
 import { wholeNumber } from "../input.ts";
 import { paintStatus, type Paint } from "../render/paint.ts";
@@ -69,7 +69,7 @@ function addGet(disk: Command, ctx: CliContext): void {
     .option("--backup <id>", ofBackup)
     .action(async (path: string, { output, backup }: { output?: string; backup?: string }) => {
       const { stdout } = ctx.environment;
-      const { slug, client } = await projectAndClient(ctx);
+      const { slug, client } = await openProject(ctx);
       const parts = async function* () {
         for (let offset: number | null = 0; offset !== null;) {
           const part: Answer<"disk.read"> = await client.call("disk.read", {

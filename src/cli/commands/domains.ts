@@ -3,7 +3,7 @@ import type { Answer, Client } from "../../contract/client.ts";
 import { until } from "../../kit/until.ts";
 import { addCommand, commandGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
-import { projectAndClient } from "../current-project.ts";
+import { openProject } from "../current-project.ts";
 import { CliError, usageError } from "../failures.ts";
 import { patiently } from "../follow.ts";
 import { wholeNumber } from "../input.ts";
@@ -66,7 +66,7 @@ function addAdd(domains: Command, ctx: CliContext): void {
     .option("--no-redirect", "serve the application under a name that redirected so far");
   command.action(async (hostname: string, options: WaitOptions & RedirectOptions) => {
     const limitMs = limitOf(options);
-    const { slug, client } = await projectAndClient(ctx);
+    const { slug, client } = await openProject(ctx);
     const body = { hostname, ...redirectOf(options) };
     const domain = await withProgress(ctx, `Attaching ${oneLine(hostname, 80)}`, () =>
       client.call("domains.attach", { params: { slug }, body, signal: ctx.signal }),
@@ -100,7 +100,7 @@ function addCheck(domains: Command, ctx: CliContext): void {
   };
   addWaiting(addCommand(domains, text)).action(async (given: string | undefined, options: WaitOptions) => {
     const limitMs = limitOf(options);
-    const { slug, client } = await projectAndClient(ctx);
+    const { slug, client } = await openProject(ctx);
     const checked: Domain[] = [];
     for (const domain of await chosen(client, slug, given)) {
       const waits = options.wait === true && !isReady(domain);

@@ -4,7 +4,7 @@ import { envFileProblems, readEnvFile } from "../../contract/env-file.ts";
 import { route } from "../../contract/routes.ts";
 import { addCommand, commandGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
-import { currentProject, projectAndClient } from "../current-project.ts";
+import { currentProject, openProject } from "../current-project.ts";
 import { CliError, usageError } from "../failures.ts";
 import { failureOfDeployment } from "../follow.ts";
 import { readInput, wholeNumber } from "../input.ts";
@@ -191,7 +191,7 @@ function addRestore(env: Command, ctx: CliContext): void {
     .option("-w, --wait", waitText)
     .action(async (key: string, options: { from: string; wait?: boolean }) => {
       const from_deployment = wholeNumber(options.from.replace(/^#/, ""), "--from", { least: 1, most: 2_147_483_647 });
-      const { slug, client } = await projectAndClient(ctx);
+      const { slug, client } = await openProject(ctx);
       const change = () => client.call("env.set", { params: { slug, key }, body: { from_deployment } });
       const said = `${key} has the value of deployment #${from_deployment} again.`;
       await changeVariables(ctx, slug, { change, said, wait: options.wait });
@@ -207,7 +207,7 @@ function addUnset(env: Command, ctx: CliContext): void {
     .option("-y, --yes", "don't ask")
     .option("-w, --wait", waitText)
     .action(async (keys: string[], options: { yes?: boolean; wait?: boolean }) => {
-      const { slug, client } = await projectAndClient(ctx);
+      const { slug, client } = await openProject(ctx);
       const { variables } = await client.call("env.list", { params: { slug } });
       const missing = keys.filter((key) => !variables.some((variable) => variable.key === key));
       if (missing.length > 0)

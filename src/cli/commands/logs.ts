@@ -4,7 +4,7 @@ import { logLevels, type LogLevel } from "../../contract/log-level.ts";
 import type { Answer, Client } from "../../contract/client.ts";
 import { addCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
-import { projectAndClient } from "../current-project.ts";
+import { openProject } from "../current-project.ts";
 import { isPassing, patienceMs } from "../follow.ts";
 import { usageError } from "../failures.ts";
 import { instant, wholeNumber } from "../input.ts";
@@ -46,7 +46,7 @@ export function addLogs(program: Command, ctx: CliContext): void {
     .option("--replica <number>", "only lines of the replicas with this number, 0 to 7")
     .addOption(new Option("--source <source>", "which log").choices(["runtime", "build"]).default("runtime"))
     .action(async (options: LogOptions) => {
-      const { slug, client } = await projectAndClient(ctx);
+      const { slug, client } = await openProject(ctx);
       const query = queryOf(options);
       if (options.counts === true) return printCounts(ctx, client, { slug, query });
       if (options.follow === true) return follow(ctx, client, { slug, query });

@@ -4,7 +4,7 @@ import type { Answer, Client } from "../../contract/client.ts";
 import { planLines } from "../../contract/plan-lines.ts";
 import { addCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
-import { projectAndClient } from "../current-project.ts";
+import { openProject } from "../current-project.ts";
 import { CliError, usageError } from "../failures.ts";
 import { repositoryRoot } from "../git.ts";
 import { withProgress } from "../render/progress.ts";
@@ -25,7 +25,7 @@ export function addPlan(program: Command, ctx: CliContext): void {
     .option("--dir <folder>", "plan this folder's files; by default the whole repository around the current folder")
     .action(async (ref: string | undefined, { dir }: { dir?: string }) => {
       if (ref !== undefined && dir !== undefined) throw usageError("Give either a branch or commit, or --dir.");
-      const { slug, client } = await projectAndClient(ctx);
+      const { slug, client } = await openProject(ctx);
       const plan = await (ref === undefined ? planFolder(ctx, client, { slug, dir }) : planRef(ctx, client, slug, ref));
       ctx.output.result(plan, () => planLines(plan).join("\n"));
       if (plan.failure !== null)

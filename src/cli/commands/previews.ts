@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
 import { addCommand, commandGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
-import { currentProject, projectAndClient } from "../current-project.ts";
+import { currentProject, openProject } from "../current-project.ts";
 import { oneNamed } from "../one-named.ts";
 import { paintStatus } from "../render/paint.ts";
 import { oneLine, relativeTime, terminalText } from "../render/text.ts";
@@ -111,7 +111,7 @@ function addPromote(previews: Command, ctx: CliContext): void {
     .option("--no-wait", "don't wait for the outcome")
     .option("--commit <commit>", "only if the preview serves this commit, the one that you looked at")
     .action(async (preview: string, { wait, commit: expected_commit }: PromoteOptions) => {
-      const { slug, client } = await projectAndClient(ctx);
+      const { slug, client } = await openProject(ctx);
       const body = { expected_commit };
       const { build_id, commit } = await client.call("previews.promote", { params: { slug, preview }, body });
       const log = `berth builds log ${build_id}`;

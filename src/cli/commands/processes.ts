@@ -3,7 +3,7 @@ import type { Answer, Client } from "../../contract/client.ts";
 import { bytesText } from "../../kit/bytes-text.ts";
 import { addCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
-import { projectAndClient } from "../current-project.ts";
+import { openProject } from "../current-project.ts";
 import { usageError } from "../failures.ts";
 import { wholeNumber } from "../input.ts";
 import { afterRestart } from "../../client/outcomes.ts";
@@ -72,7 +72,7 @@ function addScale(program: Command, ctx: CliContext): void {
       const wanted = given.map(parseScale);
       if (options.org !== undefined && wanted.some(({ type }) => type !== "web"))
         throw usageError("--org sets the replicas of web alone.");
-      const { slug, client } = await projectAndClient(ctx);
+      const { slug, client } = await openProject(ctx);
       const set: { type: string; replicas: number }[] = [];
       for (const each of wanted) set.push(await scale(client, slug, { ...each, ...options }));
       const document =
@@ -81,21 +81,17 @@ function addScale(program: Command, ctx: CliContext): void {
     });
 }
 
-interface Scale {
-  readonly type: string;
-  readonly replicas: number;
-  /** Whether only a number was given, which means web. */
-  readonly isPlain: boolean;
-}
+type Scale = ReturnType<typeof parseScale>;
 
 /** Parses `web=3`; `3` alone means `web=3`. */
-function parseScale(text: string): Scale {
+function parseScale(text: string) {
   const parts = text.split("=");
   const [type, count] = parts.length === 1 ? ["web", parts[0]] : [parts[0], parts.slice(1).join("=")];
   const least = type === "web" ? 1 : 0;
   return {
     type: type as string,
     replicas: wholeNumber(count ?? "", "The number of replicas", { least, most: 8 }),
+    /** Whether only a number was given, which means web. */
     isPlain: parts.length === 1,
   };
 }
@@ -124,7 +120,7 @@ function addRestart(program: Command, ctx: CliContext): void {
     summary: "Restart all processes, or those of one type, without losing a request",
     examples: ["berth restart", "berth restart worker", "berth restart -p demo --json"],
   }).action(async (type: string | undefined) => {
-    const { slug, client } = await projectAndClient(ctx);
+    const { slug, client } = await openProject(ctx);
     const body = type === undefined ? {} : { type };
     const { signal } = ctx;
     const document = await withProgress(ctx, `Restarting ${type ?? slug}`, (say) =>

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
 import { addCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
-import { projectAndClient } from "../current-project.ts";
+import { openProject } from "../current-project.ts";
 import { remoteName, remoteUrl, setRemoteUrl, slugOfRemote } from "../git.ts";
 
 export function addRename(program: Command, ctx: CliContext): void {
@@ -11,7 +11,7 @@ export function addRename(program: Command, ctx: CliContext): void {
     summary: "Give the project another slug and hostname; the earlier ones lead to it for 30 more days",
     examples: ["berth rename shop", "berth rename shop -p demo --json"],
   }).action(async (wanted: string) => {
-    const { slug, client } = await projectAndClient(ctx);
+    const { slug, client } = await openProject(ctx);
     const project = await client.call("projects.rename", { params: { slug }, body: { slug: wanted } });
     const remote = await followName(ctx, slug, wanted);
     ctx.output.result(project, () =>

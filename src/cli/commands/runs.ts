@@ -1,7 +1,7 @@
 import { Option, type Command } from "commander";
 import { addCommand, commandGroup, severalCommands } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
-import { currentProject, projectAndClient } from "../current-project.ts";
+import { currentProject, openProject } from "../current-project.ts";
 import { usageError } from "../failures.ts";
 import { followRun, printRun } from "../follow-run.ts";
 import { wholeNumber } from "../input.ts";
@@ -44,7 +44,7 @@ function addRun(program: Command, ctx: CliContext): void {
       const terminal = options.interactive === true || options.tty === true;
       if (terminal && options.detach === true)
         throw usageError("Leave out --detach: a terminal ends with your connection.");
-      const { slug, client } = await projectAndClient(ctx);
+      const { slug, client } = await openProject(ctx);
       const given = options.timeout ?? (terminal ? "14400" : "600");
       const timeout_seconds = wholeNumber(given, "--timeout", { least: 1, most: 86_400 });
       const deployment =

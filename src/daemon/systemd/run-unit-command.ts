@@ -112,23 +112,20 @@ export async function repeatedStarts(scope: UnitPlan["scope"]): Promise<number> 
   return Number((await callSystemctl(placeIn(scope), args)).stdout.trim()) || 0;
 }
 
-/** The files of the service on this machine, and where its settings are. */
-export interface Units {
-  readonly files: readonly string[];
-  readonly environmentFile: string;
-  /** Folders that were made where they were missing, inner ones first. */
-  readonly folders: readonly string[];
-}
-
 /** Returns what `berthd service install` has written for this user. */
-export function unitsOf({ isRoot }: Pick<Config, "isRoot">): Units {
+export function unitsOf({ isRoot }: Pick<Config, "isRoot">) {
   const place = placeIn(isRoot ? "system" : "user");
   const files = [...Object.values(unitNames).map((name) => join(place.unitFolder, name)), ...restartRules(place)];
   const { environmentFile } = place;
   const folders = [environmentFile, ...restartRules(place), ...restartRules(place).map((file) => dirname(file))].map(
     (file) => dirname(file),
   );
-  return { files: files.filter((file) => existsSync(file)), environmentFile, folders };
+  return {
+    files: files.filter((file) => existsSync(file)),
+    environmentFile,
+    /** Folders that were made where they were missing, inner ones first. */
+    folders,
+  };
 }
 
 /** Returns the settings of the installed units; empty when there are none. */

@@ -51,10 +51,7 @@ export async function claimDue(db: Db, claiming: Claiming): Promise<Claim> {
   });
 }
 
-interface JobPlan {
-  readonly runs: readonly queries.NewRun[];
-  readonly next: queries.NextMinute;
-}
+type JobPlan = ReturnType<typeof planOf>;
 
 /** Plans jobs one after another until one transaction has enough rows; the remaining jobs stay due. */
 function plansOf(due: readonly queries.DueJob[], claiming: Claiming): readonly JobPlan[] {
@@ -69,7 +66,7 @@ function plansOf(due: readonly queries.DueJob[], claiming: Claiming): readonly J
   return plans;
 }
 
-function planOf(job: queries.DueJob, { now, keep: most, jumped = false }: Claiming): JobPlan {
+function planOf(job: queries.DueJob, { now, keep: most, jumped = false }: Claiming) {
   // The newest of these minutes may still be called.
   const keep = jumped ? 2 : most;
   const nowMs = now.getTime();

@@ -6,10 +6,7 @@ import { createSignal } from "../../store/signal.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
 
 /** The routes of one project: its own hostname and its other hostnames. Empty when the project is gone. */
-export interface ProjectRoutes {
-  readonly project_id: string;
-  readonly routes: readonly Route[];
-}
+export type ProjectRoutes = ReturnType<typeof routesOf>;
 
 export interface RouteChanges {
   /** The transaction snapshot of this read; the next read returns only what changed after it. */
@@ -68,7 +65,7 @@ interface RouteRow {
   readonly targets: Route["targets"] | null;
 }
 
-function routesOf({ project_id, hostname, domains, ...row }: RouteRow): ProjectRoutes {
+function routesOf({ project_id, hostname, domains, ...row }: RouteRow) {
   // Until the replicas are stopped, and as soon as one is ready again.
   const state = row.state === "asleep" && row.targets !== null ? "serving" : row.state;
   const names = hostname === null ? [] : [{ hostname, redirect_to: null }, ...(domains ?? [])];

@@ -7,17 +7,12 @@ import {
   saveAccess,
   servingDeployment,
   undecidedProjects,
-  type DatabaseDiskState,
-  type StorageAccess,
   type Undecided,
 } from "../../features/disk/disk.ts";
 import type { DiskSpace } from "../../ports/data-disk.ts";
 import type { Platform } from "../platform.ts";
 
-interface Access {
-  readonly storage: StorageAccess;
-  readonly database: DatabaseDiskState;
-}
+type Access = ReturnType<typeof nextAccess>;
 
 /** Decides which projects may write to the disk, and applies the decisions. */
 export function createAccessControl(platform: Platform) {
@@ -53,7 +48,7 @@ function nextAccess(
   project: Undecided,
   average: { readonly storage: number; readonly database: number } | null,
   now: Date,
-): Access {
+) {
   const { storage_bytes, storage_access, database_bytes: bytes, compacting } = project;
   const within = (limit: number, kind: "storage" | "database") =>
     average === null ? limit : limitInShortage(limit, average[kind]);

@@ -6,7 +6,7 @@ import { besideApp, siteCommand, siteServerFile } from "../../../building/site-s
 import type { Start } from "../../../detection/plan.ts";
 import { syncFileSystem, syncFolder } from "../../../kit/sync-disk.ts";
 import type { Trash } from "../steps/trash.ts";
-import type { HashedFolder, HashedTree, Hashing, TreeLimits } from "./hash-tree.ts";
+import type { HashedFolder, Hashing, TreeLimits } from "./hash-tree.ts";
 
 export interface Publishing {
   /** The finished content, which is moved into the release. */
@@ -22,15 +22,8 @@ export interface Publishing {
   readonly signal: AbortSignal;
 }
 
-export interface Published {
-  readonly imageRef: string;
-  /** The content's new path. */
-  readonly tree: string;
-  readonly hashed: HashedTree;
-}
-
 /** Moves a release to its place, named by its content, once it is on disk: after a power cut it is complete or absent. */
-export async function publish(publishing: Publishing): Promise<Published> {
+export async function publish(publishing: Publishing) {
   const { folder, releasesDir, manifest, known, limits, hashing, signal } = publishing;
   await mkdir(folder, { recursive: true, mode: 0o755 });
   await rename(publishing.app, join(folder, treeName));
@@ -49,7 +42,7 @@ export async function publish(publishing: Publishing): Promise<Published> {
     await rename(folder, place);
   }
   await syncFolder(releasesDir);
-  return { imageRef: `sha256:${hex}`, tree: join(place, treeName), hashed };
+  return { imageRef: `sha256:${hex}` /** The content's new path. */, tree: join(place, treeName), hashed };
 }
 
 function nameOf({ digest }: HashedFolder, manifest: string): string {
