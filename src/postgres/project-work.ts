@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { escapeIdentifier as name, type Client } from "pg";
+import { escapeIdentifier as name, type Client, escapeLiteral as text } from "pg";
 import { start } from "../kit/exec.ts";
 import type { ServerAddress } from "../kit/server-address.ts";
 import {
@@ -14,7 +14,6 @@ import {
   type RoleLogin,
   type StatementsQuery,
 } from "../ports/postgres-host.ts";
-import { applyBackupRole, backupRoleOf } from "./backup-role.ts";
 import { checkedContent, clientCommand, endOf, halt, type ClientPrograms, type Login } from "./client-program.ts";
 import { withConnection, type ServerConnection } from "./connection.ts";
 import { countDatabase, dumpDatabase } from "./dump.ts";
@@ -24,6 +23,7 @@ import { applyRole, resetSettings, setConnectionLimit } from "./role.ts";
 import { readStatements } from "./statements.ts";
 import { closeSessionRole, createSessionRole, dropRole, handOverOwned } from "./session-role.ts";
 import { failureOfProgram, failureOfQuery } from "./work-failure.ts";
+import { scramVerifier } from "./scram.ts";
 
 /** A server that holds one project's databases, possibly among those of other projects. */
 export interface ProjectServer {
@@ -294,4 +294,39 @@ async function restoreDatabase(
 /** Returns whether writing to a program failed because it exited first; its own error explains why. */
 function isClosedByReader(error: unknown): boolean {
   return ["EPIPE", "ECONNRESET", "ERR_STREAM_PREMATURE_CLOSE"].includes((error as NodeJS.ErrnoException).code ?? "");
+}
+
+const attributes = "LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION BYPASSRLS INHERIT";
+// A dump takes one connection and its snapshot another; counting a restored database takes one more.
+const connectionLimit = 4;
+// A dump of a large database takes hours, so the limits that protect against an application's accidents must not end it.
+const settings = {
+  statement_timeout: "0",
+  idle_in_transaction_session_timeout: "0",
+  lock_timeout: "60s",
+  default_transaction_read_only: "on",
+  log_min_messages: "fatal",
+  log_min_error_statement: "panic",
+  temp_file_limit: "1GB",
+};
+
+function backupRoleOf(spec: DatabaseSpec): string {
+  return `${spec.role_name}_backup`;
+}
+
+/**
+ * Creates or repairs the backup role with this password: a member of the project's role that bypasses row security and is no superuser.
+ * Anything the project's owner tricks it into doing, the owner could do alone. Idempotent.
+ */
+async function applyBackupRole(client: Client, spec: DatabaseSpec, password: string): Promise<void> {
+  const role = name(backupRoleOf(spec));
+  const { rowCount } = await client.query("SELECT FROM pg_roles WHERE rolname = $1", [backupRoleOf(spec)]);
+  if (rowCount === 0) await client.query(`CREATE ROLE ${role} ${attributes}`);
+  await client.query(
+    `ALTER ROLE ${role} ${attributes} CONNECTION LIMIT ${connectionLimit} PASSWORD ${text(scramVerifier(password))} VALID UNTIL 'infinity'`,
+  );
+  await client.query(`ALTER ROLE ${role} RESET ALL`);
+  for (const [setting, value] of Object.entries(settings))
+    await client.query(`ALTER ROLE ${role} SET ${setting} = ${text(value)}`);
+  await client.query(`GRANT ${name(spec.role_name)} TO ${role}`);
 }

@@ -1,14 +1,14 @@
 import { createHash, createHmac, randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync, chmodSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Client } from "pg";
 import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
 import { missingDatabase } from "../../kit/part-missing.ts";
-import type { ServerAddress } from "../../kit/server-address.ts";
+import { type ServerAddress, unixSocketOf } from "../../kit/server-address.ts";
 import type { DatabaseEndpoint, DatabaseObservation, DatabaseSpec, PostgresHost } from "../../ports/postgres-host.ts";
 import type { ClientPrograms } from "../../postgres/client-program.ts";
 import { chooseConfinement } from "../../postgres/confinement.ts";
-import { withConnection } from "../../postgres/connection.ts";
+import { withConnection, type ServerConnection } from "../../postgres/connection.ts";
 import { measureDatabases } from "../../postgres/grants.ts";
 import { applyProject, projectWork, type ProjectServer } from "../../postgres/project-work.ts";
 import { isRoleIntact } from "../../postgres/role.ts";
@@ -17,8 +17,12 @@ import { readVersion, versionSeenByRole } from "../../postgres/version.ts";
 import { failureOfQuery } from "../../postgres/work-failure.ts";
 import { closeProject, destroyProject, ensureOwner, isOpen, listOwned, ownerOf } from "./ownership.ts";
 import { followPrimary, type Primary, type ServerLogin } from "./primary.ts";
-import { createSessionWatch } from "./session-watch.ts";
-import { createServerSocket } from "./server-socket.ts";
+import { createServer } from "node:net";
+import { once } from "node:events";
+import { runFolder } from "../../kit/run-folder.ts";
+import { carryServer, connectServer, type ServerTls } from "../../kit/server-tls.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { readingMemoryBytes } from "../../postgres/reader-role.ts";
 
 export interface ServerPostgresHostOptions {
   readonly server: ServerLogin;
@@ -161,4 +165,111 @@ function markOf({ role_name, database_name, password, access }: DatabaseSpec): s
   return createHash("sha256")
     .update(JSON.stringify([role_name, database_name, password, access]))
     .digest("hex");
+}
+
+const port = 5432;
+
+interface SocketPlace {
+  /** The folder to which the short folder of the socket belongs, see `runFolder`. */
+  readonly dir: string;
+  readonly runBase?: string | undefined;
+  readonly server: { readonly tls: ServerTls | null };
+}
+
+/**
+ * Forwards a Unix socket on this machine to the server, for client programs: they read data that projects created and therefore have no
+ * network. Each connection goes to the current primary. A server that already listens on a Unix socket is used directly.
+ */
+function createServerSocket(place: SocketPlace, find: () => Promise<ServerAddress>): () => Promise<ServerAddress> {
+  let opening: Promise<ServerAddress> | undefined;
+  return async () => {
+    const at = await find();
+    if (unixSocketOf(at) !== null) return at;
+    opening ??= open(place, find).catch((error: unknown) => {
+      opening = undefined;
+      throw error;
+    });
+    return opening;
+  };
+}
+
+async function open(
+  { dir, runBase, server: { tls } }: SocketPlace,
+  find: () => Promise<ServerAddress>,
+): Promise<ServerAddress> {
+  const host = join(runFolder(dir, runBase), "server");
+  const socket = unixSocketOf({ host, port }) as string;
+  mkdirSync(host, { recursive: true, mode: 0o711 });
+  // Removes a socket that an earlier process left.
+  rmSync(socket, { force: true });
+  const server = createServer({ allowHalfOpen: true }, (client) => {
+    client.on("error", () => client.destroy());
+    find()
+      .then((at) => connectServer(at, tls))
+      .then((upstream) => carryServer(client, upstream))
+      .catch(() => client.destroy());
+  });
+  server.listen(socket);
+  await once(server, "listening");
+  // Client programs run as projects' users and authenticate with passwords.
+  chmodSync(socket, 0o777);
+  server.unref();
+  return { host, port };
+}
+
+const everyMs = 50;
+
+// Linux's own account of a process: its memory without the buffers that all sessions share. Empty on other systems.
+const endGreedy = `
+  WITH watched AS MATERIALIZED (
+    SELECT a.pid, substring(pg_read_file('/proc/' || a.pid || '/status', 0, 4096, true) FROM 'RssAnon:\\s+(\\d+) kB')::bigint AS kib
+    FROM pg_stat_activity a JOIN unnest($1::int[], $2::text[]) AS given (pid, role) ON given.pid = a.pid AND given.role = a.usename)
+  SELECT pid, pg_terminate_backend(pid) FROM watched WHERE kib * 1024 > $3`;
+
+/** Watches sessions of a server whose processes belong to another machine or user; it has a connection of its own only while it watches one. */
+function createSessionWatch(superuser: () => Promise<ServerConnection>) {
+  const watched = new Map<number, { readonly role: string; hasEnded: boolean }>();
+  let isRunning = false;
+  // A session learns of its end before the statement that ends it answers.
+  let looking: Promise<void> = Promise.resolve();
+
+  async function look(client: Client): Promise<void> {
+    while (watched.size > 0) {
+      const roles = [...watched.values()].map(({ role }) => role);
+      const found = client.query<{ pid: number }>(endGreedy, [[...watched.keys()], roles, readingMemoryBytes]);
+      looking = found.then(({ rows }) => rows.forEach(({ pid }) => markEnded(pid))).catch(() => {});
+      await found;
+      await looking;
+      await sleep(everyMs);
+    }
+  }
+  function markEnded(pid: number): void {
+    const session = watched.get(pid);
+    if (session !== undefined) session.hasEnded = true;
+  }
+  async function run(): Promise<void> {
+    while (watched.size > 0) {
+      // A lost connection or a switch to the standby: the next one watches on.
+      await superuser()
+        .then((connection) => withConnection(connection, look))
+        .catch(() => sleep(everyMs));
+    }
+    isRunning = false;
+  }
+  return {
+    /** Ends the session when it takes more memory than a reading statement may. The returned function ends the watch; resolves with whether it did. */
+    start(role: string, processId: number) {
+      const session = { role, hasEnded: false };
+      watched.set(processId, session);
+      if (!isRunning) {
+        isRunning = true;
+        void run();
+      }
+      return async () => {
+        await looking;
+        if (watched.get(processId) === session) watched.delete(processId);
+        return session.hasEnded;
+      };
+    },
+  };
 }

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import type { Readable } from "node:stream";
 import { listBelow, readBelow, statBelow } from "../../kit/look-into-folder.ts";
 import { movedBy, moving, type Move, type Moved } from "../../kit/move-below.ts";
-import { run, runOk, type Command, type ExecResult, type RunOptions } from "../../kit/exec.ts";
+import { run, runOk, type Command, type ExecResult, type RunOptions, startDetached } from "../../kit/exec.ts";
 import { createFaultIsolation } from "../../kit/fault-isolation.ts";
 import { folderBytes } from "../../kit/folder-bytes.ts";
 import { noFolder, readFolder, requireUnpacked, unpacking } from "../../kit/folder-tar.ts";
@@ -12,7 +12,7 @@ import { listeningPorts } from "../../kit/listening-ports.ts";
 import { silentLog } from "../../kit/log.ts";
 import { applicationProcesses, readProcessTree } from "../../kit/process-tree.ts";
 import { quotaId } from "../../kit/project-quota.ts";
-import { forwardedAddress } from "../../kit/server-address.ts";
+import { forwardedAddress, forwardedSockets } from "../../kit/server-address.ts";
 import { ensureStorageFolder } from "../../kit/storage-folder.ts";
 import type {
   Instance,
@@ -29,16 +29,18 @@ import type {
   Workload,
 } from "../../ports/runtime.ts";
 import { measureChanges } from "./changed-folders.ts";
-import type { InstanceFolder } from "./instance-folder.ts";
+import { type InstanceFolder, currentBoot, type InstanceRecord } from "./instance-folder.ts";
 import { InstanceFolders } from "./instance-folders.ts";
 import { isRunning, settleExit, toInstance } from "./observe-instance.ts";
 import { OutputFile } from "./output-file.ts";
 import { removeRelease } from "./release.ts";
 import { runOnce } from "./run-once.ts";
-import { makeStorage, uidOf, type ProcessRuntimeOptions } from "./settings.ts";
-import { startInstance } from "./start-instance.ts";
+import { makeStorage, uidOf, type ProcessRuntimeOptions, sandboxSpec, shellWords } from "./settings.ts";
 import { hasPidNamespace, stopInstance } from "./stop-instance.ts";
 import { watchInstances, type InstanceWatch } from "./watch-instances.ts";
+import { join } from "node:path";
+import { until } from "../../kit/until.ts";
+import type { SandboxCommand } from "../../sandbox/spec.ts";
 
 export interface ProcessRuntime extends Runtime {
   /** Stops watching; the instances keep running. */
@@ -331,4 +333,53 @@ function runInStorage(
     ...{ argv: [file, ...args], env: {}, app: null, binds: [], limits: null },
   };
   return options.sandbox.run({ ...plan, network: { kind: "none" } }, more);
+}
+
+const shim = join(import.meta.dirname, "shim.sh");
+
+/** Starts one attempt of an ordinal and resolves once its shim has written its pid. A failed start leaves nothing behind. */
+async function startInstance(
+  options: ProcessRuntimeOptions,
+  folders: InstanceFolders,
+  workload: Workload,
+  place: ReplicaStart,
+): Promise<InstanceFolder> {
+  const { command: line, ...spec } = sandboxSpec(options, workload, `run-${randomBytes(8).toString("hex")}`);
+  if (line === null) throw new Error(`the image ${workload.image_ref} has no process ${workload.process}`);
+  const owner = options.sandbox.hostUid(uidOf(options, workload));
+  const claimed = folders.claim(recordOf(workload, place, spec.id), owner);
+  try {
+    const { port } = workload;
+    const reach = forwardedSockets(workload.reach);
+    const network = port === null ? ({ kind: "egress", reach } as const) : ({ kind: "serve", port, reach } as const);
+    const command = await options.sandbox.command({ ...spec, network, argv: shellWords(line) });
+    const folder = claimed.withAddress(command.address);
+    await launch(folder, command);
+    return folder;
+  } catch (fault) {
+    claimed.giveUp();
+    claimed.settle({ code: null, out_of_memory: false, at: new Date() });
+    await options.sandbox.remove(spec.id);
+    folders.forgetAttempt(claimed);
+    throw fault;
+  }
+}
+
+function recordOf(workload: Workload, place: ReplicaStart, sandboxId: string): InstanceRecord {
+  return {
+    ...{ workload_id: workload.id, project_id: workload.project_id, image_ref: workload.image_ref, ...place },
+    ...{ sandbox_id: sandboxId, boot_id: currentBoot(), started_at: new Date().toISOString() },
+    ...{ limits: workload.limits, address: null },
+  };
+}
+
+async function launch(folder: InstanceFolder, { command, options, close }: SandboxCommand): Promise<void> {
+  const words = [shim, folder.path, command.file, ...command.args];
+  try {
+    await startDetached({ file: "/bin/sh", args: words }, join(folder.path, "output"), options);
+  } finally {
+    close();
+  }
+  const started = await until(() => folder.shim(), { timeoutMs: 60_000, firstMs: 2 });
+  if (!started && folder.giveUp()) throw new Error("the shim of an application did not start");
 }

@@ -3,17 +3,17 @@ import type { Plan } from "../../contract/builds.ts";
 import type { Builder, PlannedBuild } from "../../ports/builder.ts";
 import type { Failure } from "../../ports/failure.ts";
 import type { Quarantine, Repositories } from "../../ports/repositories.ts";
-import type { Db } from "../../store/database.ts";
+import type { Db, Tx } from "../../store/database.ts";
 import { aheadOf } from "./ahead.ts";
 import { planCrons } from "../cron/cron.ts";
 import { hasDatabaseAddress } from "../branches/branches.ts";
 import { variableNames } from "../env/env.ts";
 import type { ProjectKey } from "../projects/projects.ts";
-import { earlierBuild, plannedProject, processSettings } from "./plan-queries.ts";
 import { readSourceSettings, type ReadSettings } from "./read-source-settings.ts";
 import { namesInExample, watchedPatterns } from "./rules.ts";
 import { buildCommandsOf, invalidFile, missingFolder, overruled } from "./source-settings.ts";
 import { watchedButUntouched } from "./watched.ts";
+import { sql } from "kysely";
 
 export interface Planning {
   readonly db: Db;
@@ -153,4 +153,44 @@ async function missingVariables({ db, repositories }: Planning, source: PlannedS
   const isSet = (name: string) =>
     own.includes(name) || (/^(?:DATABASE_URL|PG[A-Z]+)$/.test(name) ? hasDatabase : isSystemVariable(name));
   return namesInExample(example.toString()).filter((name) => !isSet(name));
+}
+
+async function plannedProject(db: Db | Tx, { org_id, project_id }: ProjectKey) {
+  return db
+    .selectFrom("project")
+    .leftJoin("deployment", (on) =>
+      on.onRef("deployment.project_id", "=", "project.id").on("deployment.status", "=", "active"),
+    )
+    .select([
+      ...(["project.root", "project.watch", "project.port", "project.health_path", "project.replicas"] as const),
+      sql<string | null>`deployment.image ->> 'runtime'`.as("runtime"),
+      sql<
+        string[]
+      >`coalesce((select array_agg(t.process) from deployment_process t where t.deployment_id = deployment.id), '{}')`.as(
+        "types",
+      ),
+    ])
+    .where(({ and }) => and({ "project.org_id": org_id, "project.id": project_id }))
+    .executeTakeFirstOrThrow();
+}
+
+async function processSettings(db: Db | Tx, { org_id, project_id }: ProjectKey) {
+  return db
+    .selectFrom("process_setting")
+    .select(["process", "replicas", "overlap"])
+    .where(({ and }) => and({ org_id, project_id }))
+    .execute();
+}
+
+/** Returns the newest succeeded build of a commit that has an image. */
+async function earlierBuild(db: Db | Tx, { org_id, project_id }: ProjectKey, commit: string) {
+  return db
+    .selectFrom("build")
+    .select(["number", "image_ref"])
+    .where(({ and }) => and({ org_id, project_id, commit, status: "succeeded" }))
+    .where("image_ref", "is not", null)
+    .orderBy("number", "desc")
+    .limit(1)
+    .$narrowType<{ image_ref: string }>()
+    .executeTakeFirst();
 }

@@ -6,7 +6,6 @@ import type { LogStore, RuntimeChoice } from "../../ports/log-store.ts";
 import { isLogFinished } from "../builds/builds.ts";
 import type { Context, Handlers, ServerEvent } from "../context.ts";
 import { livingProject } from "../projects/projects.ts";
-import { selectBuildOf, selectNewestBuild } from "./queries.ts";
 import {
   bytesOf,
   createPartCounts,
@@ -20,6 +19,7 @@ import {
   type BuildCursor,
   type LineFilters,
 } from "./rules.ts";
+import type { Db, Tx } from "../../store/database.ts";
 
 export const logs: Handlers<"logs"> = {
   async list(ctx, { params, query }) {
@@ -237,4 +237,22 @@ async function readFirstLines(logStore: LogStore, from: BuildCursor, { limit, is
     lines = taken;
     offset = next_offset;
   }
+}
+
+async function selectNewestBuild(db: Db | Tx, orgId: string, projectId: string) {
+  return db
+    .selectFrom("build")
+    .select("id")
+    .where(({ and }) => and({ org_id: orgId, project_id: projectId }))
+    .orderBy("number", "desc")
+    .limit(1)
+    .executeTakeFirst();
+}
+
+async function selectBuildOf(db: Db | Tx, orgId: string, projectId: string, id: string) {
+  return db
+    .selectFrom("build")
+    .select(["id", "status"])
+    .where(({ and }) => and({ org_id: orgId, project_id: projectId, id }))
+    .executeTakeFirst();
 }

@@ -3,7 +3,7 @@ import type { Db, Tx } from "../../store/database.ts";
 import type { Handlers, HandlerPlatform } from "../context.ts";
 import { describeIssuer, secretName } from "./providers.ts";
 import * as queries from "./queries.ts";
-import { issuerProblem } from "./rules.ts";
+import { isIP } from "node:net";
 
 export const providers: Handlers<"providers"> = {
   async list({ tx, platform }) {
@@ -59,4 +59,18 @@ type Row = Awaited<ReturnType<typeof queries.listProviders>>[number];
 function shown({ addresses }: Pick<HandlerPlatform, "addresses">, { kind, ...row }: Row) {
   const callback_url = `${addresses.controlUrl}/session/oidc/${row.id}/callback`;
   return { ...row, kind: kind as "oidc" | "github", callback_url };
+}
+
+/** Microsoft's issuers for accounts of every company (https://learn.microsoft.com/entra/identity-platform/v2-protocols-oidc). */
+const ofAllTenants = /^\/(?:common|organizations|consumers)(?:\/|$)|[{}]|%7[bd]/i;
+
+/** Returns why people cannot sign in with this issuer, or undefined. */
+function issuerProblem(issuer: string): string | undefined {
+  const { protocol, hostname, pathname, search, hash, username } = new URL(issuer);
+  if (search !== "" || hash !== "" || username !== "") return "An issuer is an address without a query and user name.";
+  if (ofAllTenants.test(pathname))
+    return "This issuer serves every company, so anybody could sign in. Give the issuer of one tenant: its address contains the tenant's id.";
+  const isLocal = hostname === "localhost" || isIP(hostname.replace(/[[\]]/g, "")) !== 0;
+  if (protocol !== "https:" && !isLocal) return "An issuer needs HTTPS; only an IP address may do without.";
+  return undefined;
 }

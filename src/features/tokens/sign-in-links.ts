@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
-import type { Db } from "../../store/database.ts";
-import { deleteLink, insertLink, selectLink } from "./link-queries.ts";
+import type { Db, Columns, Tx } from "../../store/database.ts";
 import { hashOf } from "./rules.ts";
+import { sql } from "kysely";
 
 const linkMs = 15 * 60_000;
 // A limit per token, so that one token's links do not displace those of others; its oldest link goes first.
@@ -42,4 +42,39 @@ function unlock(code: string, locked: Buffer): string {
   const opening = createDecipheriv("aes-256-gcm", keyOf(code), nonce, { authTagLength: tagBytes });
   opening.setAuthTag(locked.subarray(-tagBytes));
   return Buffer.concat([opening.update(locked.subarray(0, -tagBytes)), opening.final()]).toString();
+}
+
+interface NewLink extends Columns<"sign_in_link", "hash" | "token_hash" | "locked_token"> {
+  readonly expires_at: Date;
+}
+
+/** Inserts a link; deletes those that have expired, and the token's oldest ones beyond `most`. */
+async function insertLink(tx: Tx, link: NewLink, most: number): Promise<void> {
+  // Concurrent insertions wait, so that each sees the others' links.
+  await sql`lock table sign_in_link in share row exclusive mode`.execute(tx);
+  await tx.insertInto("sign_in_link").values(link).execute();
+  await sql`delete from sign_in_link where expires_at < now() or hash in (select hash from sign_in_link
+    where token_hash = ${link.token_hash} order by expires_at desc offset ${most})`.execute(tx);
+}
+
+const live = sql<boolean>`expires_at > now()`;
+
+async function selectLink(db: Db, hash: Buffer): Promise<Buffer | undefined> {
+  const found = await db
+    .selectFrom("sign_in_link")
+    .select("locked_token")
+    .where("hash", "=", hash)
+    .where(live)
+    .executeTakeFirst();
+  return found?.locked_token;
+}
+
+async function deleteLink(db: Db, hash: Buffer): Promise<Buffer | undefined> {
+  const found = await db
+    .deleteFrom("sign_in_link")
+    .where("hash", "=", hash)
+    .where(live)
+    .returning("locked_token")
+    .executeTakeFirst();
+  return found?.locked_token;
 }
