@@ -44,3 +44,15 @@ test("a statement that fails does so for those who share it, and the next one ru
   assert.deepEqual(new Set(outcomes.map(({ status }) => status)), new Set(["rejected"]));
   assert.equal((await read("one"))?.body, "mine");
 });
+
+test("nobody waits long for a statement that hangs", async () => {
+  await sql`create sequence stalls`.execute(db);
+  const stalling = async (name: string) => {
+    await readTogether(db, "select case when nextval('stalls') = 1 then pg_sleep($1::integer) end::text", [4]);
+    return name;
+  };
+  const hangs = stalling("the one that hangs");
+  assert.equal(await Promise.race([hangs, stalling("who asked meanwhile")]), "who asked meanwhile");
+  assert.equal(await Promise.race([hangs, stalling("who asked later")]), "who asked later");
+  await hangs;
+});

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { CompiledQuery } from "kysely";
 import type { Db, Tx } from "./database.ts";
 
@@ -6,6 +7,9 @@ interface Reading {
   readonly ended: Promise<unknown>;
   next: Promise<readonly unknown[]> | undefined;
 }
+
+/** How long callers wait for a statement that runs: it may hang on a connection that is dead. */
+const patienceMs = 250;
 
 const readings = new WeakMap<Db, Map<string, Map<string, Reading>>>();
 
@@ -23,12 +27,13 @@ export function readTogether<Row>(db: Db | Tx, text: string, values: readonly un
     const rows = run();
     const reading: Reading = { ended: rows.catch(() => {}), next: undefined };
     ofText.set(key, reading);
-    void reading.ended.then(() => reading.next === undefined && ofText.delete(key));
+    const isLast = () => ofText.get(key) === reading && reading.next === undefined;
+    void reading.ended.then(() => isLast() && ofText.delete(key));
     return rows;
   };
   const current = ofText.get(key);
   if (current === undefined) return start();
-  current.next ??= current.ended.then(start);
+  current.next ??= Promise.race([current.ended, sleep(patienceMs, undefined, { ref: false })]).then(start);
   return current.next as Promise<readonly Row[]>;
 }
 
