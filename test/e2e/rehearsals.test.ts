@@ -37,7 +37,7 @@ before(async () => {
   app = await createApp(platform, "shop", {
     "package.json": JSON.stringify({ name: "shop", private: true, dependencies: { pg: "8.23.1" } }),
     Procfile: "web: node server.js\nrelease: node release.js\n",
-    "server.js": `require("http").createServer((req, res) => res.end("here")).listen(process.env.PORT);`,
+    "server.js": `require("http").createServer((req, res) => res.end(req.url === "/database" ? process.env.DATABASE_URL : "here")).listen(process.env.PORT);`,
     "release.js": release,
     ...sqlOf("create table orders (id int primary key, customer int, note text); create table plan (id int)"),
   });
@@ -70,14 +70,9 @@ async function connectedAgent(url: URL, requestInit: RequestInit) {
   return Object.assign(call, { [Symbol.asyncDispose]: () => client.close() });
 }
 
-/** Logs in as the application does, by the address that its release command wrote down. */
-async function connect(): Promise<pg.Client> {
-  const file = join(platform.dataDir, "storage");
-  const found = readdirSync(file)
-    .map((name) => join(file, name, "released-0"))
-    .find(existsSync);
-  assert.ok(found, "the release command wrote its address");
-  const client = new pg.Client({ connectionString: readFileSync(found, "utf8") });
+/** Logs in as the application does, whose database may have another port after a restart. */
+async function connect(url?: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url ?? (await platform.visit("shop", "/database")).body });
   client.on("error", () => {});
   await client.connect();
   return client;
@@ -151,7 +146,8 @@ test("one that passes is reported, then runs on the data with a limit for locks;
   assert.deepEqual(written, ["released-0"]);
   const types = await query("select data_type from information_schema.columns where column_name = 'customer'");
   assert.deepEqual(types, [{ data_type: "bigint" }]);
-  const client = await connect();
+  const ofCommand = join(project, readdirSync(project)[0] ?? "", "released-0");
+  const client = await connect(readFileSync(ofCommand, "utf8"));
   assert.deepEqual((await client.query("show lock_timeout")).rows, [{ lock_timeout: "5s" }]);
   await client.end();
   await assertCleared();
@@ -188,10 +184,12 @@ const tries = async (url, ...statements) => {
   await Promise.all(Array.from({ length: 30 }, () => tries(process.env.DATABASE_URL, "select 1")));
   const user = new URL(process.env.DATABASE_URL).username;
   const database = new URL(process.env.DATABASE_URL).pathname.slice(1);
+  await tries(process.env.DATABASE_URL, "drop database " + database, "drop database postgres", "drop database template1");
+  for (const other of ["postgres", "template1"])
+    await tries(process.env.DATABASE_URL.replace("/" + database, "/" + other), "drop database " + database);
   await tries(process.env.DATABASE_URL, "delete from orders", "copy orders to program 'cat > /tmp/taken'", "copy orders to '/tmp/taken'",
     "set role berth", "alter role " + user + " superuser", "alter role " + user + " password 'mine'", "alter system set fsync = off");
-  await tries(process.env.DATABASE_URL.replace("/" + database, "/postgres"), "drop database " + database);
-  await tries(fs.readFileSync(process.env.STORAGE_DIR + "/released-0", "utf8"), "drop table orders");
+  await tries(fs.readFileSync(process.env.STORAGE_DIR + "/released-0", "utf8"), "drop database " + database);
   process.exit(3);
 })();`;
 
@@ -209,6 +207,11 @@ test("what a release command tries on its copy harms nothing but the copy, and n
     String.raw`alter role \S+ superuser`,
   ])
     assert.match(pushed.stderr, new RegExp(`42501 for ${refused}`));
+  // Its own database, those that every server has, its own from within those, and the project's.
+  const drops = pushed.stderr.match(/\w+ for drop database|no way in: \w+/g);
+  const denied = "42501 for drop database";
+  const closed = "no way in: 42501";
+  assert.deepEqual(drops, [denied, denied, denied, closed, closed, "no way in: ECONNREFUSED"], pushed.stderr);
   assert.doesNotMatch(pushed.stderr, /did (?:drop|copy|set role|alter system)/);
   assert.match(pushed.stderr, /Production was not touched/);
   assert.equal(await digest(), before, "the data is there, and its password is what it was");
@@ -224,7 +227,8 @@ test("one that hangs is ended and refused on the copy; a lock that nobody frees 
   assert.match(hanging.stderr, /Production was not touched/);
   await assertCleared();
   const holder = await connect();
-  await holder.query("begin; lock table plan");
+  // A role's sessions end after a minute in which their transactions do nothing.
+  await holder.query("set idle_in_transaction_session_timeout = 0; begin; lock table plan");
   const waiting = await change("alter table plan add column unseen text");
   await holder.query("rollback");
   await holder.end();
@@ -235,24 +239,31 @@ test("one that hangs is ended and refused on the copy; a lock that nobody frees 
   );
   assert.deepEqual(await query("select 1 from information_schema.columns where column_name = 'unseen'"), []);
   assert.equal((await platform.visit("shop")).body, "here");
+  await rehearseBranch("endless", { "release.js": `setInterval(() => console.log("more"), 1000);` });
+  assert.equal((await rehearsal()).reason, "The rehearsal took longer than 45 s.");
   await platform.end("SIGINT");
   await platform.restart();
 });
 
-test("a branch is rehearsed on request, and nothing of it goes live", async () => {
-  await app.git("checkout", "-b", "drops");
-  await app.commit({ ...sqlOf("drop table plan"), "server.js": "process.exit(1)" });
-  const stored = await app.push("drops");
+/** Rehearses a new branch with these files on request. */
+async function rehearseBranch(branch: string, files: Record<string, string>): Promise<Deployment> {
+  await app.git("checkout", "-b", branch);
+  await app.commit(files);
+  const stored = await app.push(branch);
   assert.equal(stored.exitCode, 0, stored.stderr);
   await app.git("checkout", "main");
-  const asked = await platform.call<{ build_id: string }>("POST", `${at}/rehearsals`, { branch: "drops" });
+  const asked = await platform.call<{ build_id: string }>("POST", `${at}/rehearsals`, { branch });
   assert.equal(asked.status, 201);
-  const rehearsed = await eventually(async () => {
+  return eventually(async () => {
     const { body } = await platform.call<{ deployments: Deployment[] }>("GET", `${at}/deployments`);
     return body.deployments.find(
       ({ build_id, status }) => build_id === asked.body.build_id && !["pending", "starting"].includes(status),
     );
   }, "the rehearsal has ended");
+}
+
+test("a branch is rehearsed on request, and nothing of it goes live", async () => {
+  const rehearsed = await rehearseBranch("drops", { ...sqlOf("drop table plan"), "server.js": "process.exit(1)" });
   assert.deepEqual([rehearsed.status, rehearsed.rehearse_only, rehearsed.failure], ["superseded", true, null]);
   const { status, report } = await rehearsal();
   assert.equal(status, "passed");

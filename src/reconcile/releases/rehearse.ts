@@ -23,6 +23,7 @@ import {
 } from "../../ports/postgres-host.ts";
 import type { OneOffResult, Workload } from "../../ports/runtime.ts";
 import { requireLease } from "../../store/leases.ts";
+import { spanText } from "../monitors/check.ts";
 import { secretsIn } from "../workload.ts";
 import { askForLosses } from "./ask-for-losses.ts";
 import { clearRehearsal, copiedFiles } from "./clear-rehearsals.ts";
@@ -112,11 +113,11 @@ async function hold(release: Release, plan: Plan, command: string): Promise<Outc
     release.signal.throwIfAborted();
     const { platform, deployment } = release;
     platform.log.warn({ err: error, deployment: deployment.id }, "a release command was not rehearsed");
-    return { status: "skipped", reason: time.aborted ? tooLong : reasonOf(error), report: null };
+    return { status: "skipped", reason: time.aborted ? tooLong(limitMs) : reasonOf(error), report: null };
   }
 }
 
-const tooLong = "The rehearsal took longer than 15 minutes.";
+const tooLong = (ms: number) => `The rehearsal took longer than ${spanText(ms / 1000)}.`;
 
 function reasonOf(error: unknown): string {
   if (error instanceof NotHeld || error instanceof DatabaseWorkFailed) return error.message;
@@ -137,7 +138,7 @@ async function performOnCopy(release: Release, plan: Plan, command: string): Pro
   const begun = performance.now();
   const result = await runOnCopy(release, workloadOn(release, copy, copied), command).finally(() => watch.end());
   const seconds = (performance.now() - begun) / 1000;
-  if (result.outcome === "timed_out" || result.outcome === "cancelled") throw new NotHeld(tooLong);
+  if (result.outcome === "timed_out" || result.outcome === "cancelled") throw new NotHeld(tooLong(commandMs(platform)));
   const failure = releaseCommandFailure(result, command);
   const compare = async () => {
     if (result.outcome !== "exited") return null;
@@ -176,6 +177,8 @@ function workloadOn({ platform, deployment, workload }: Release, copy: ClonedIns
   };
 }
 
+const commandMs = ({ settings }: Release["platform"]) => Math.min(limitMs, settings.releaseTimeoutMs);
+
 /** Its output is shown only when it fails: the real run shows the same again. */
 async function runOnCopy({ platform, log, signal }: Release, workload: Workload, command: string) {
   const kept: string[] = [];
@@ -184,8 +187,7 @@ async function runOnCopy({ platform, log, signal }: Release, workload: Workload,
     kept.push(redact(text));
     if (kept.length > mostLines) kept.shift();
   });
-  const { releaseTimeoutMs, buildLimits } = platform.settings;
-  const limits = { timeoutMs: Math.min(limitMs, releaseTimeoutMs), silenceMs: buildLimits.silenceMs };
+  const limits = { timeoutMs: commandMs(platform), silenceMs: platform.settings.buildLimits.silenceMs };
   const onOutput = (chunk: Buffer) => void lines.push(chunk);
   const result: OneOffResult = await platform.ports.runtime.runOnce(workload, { command, ...limits, signal, onOutput });
   lines.end();
