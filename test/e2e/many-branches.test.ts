@@ -1,14 +1,16 @@
 // Drawn with other operation files: it starts a whole platform, which takes too long for every run.
 import assert from "node:assert/strict";
-import { readdirSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
 import type { Result } from "../../src/contract/routes.ts";
 import { runsAll } from "../support/draw-cases.ts";
 import { eventually } from "../support/eventually.ts";
-import { startPlatform, type TestPlatform } from "./platform.ts";
-import { processesNaming } from "./processes.ts";
+import { notesApp } from "./apps.ts";
+import { createApp, startPlatform, type TestPlatform } from "./platform.ts";
+import { killProcesses, processesNaming } from "./processes.ts";
 
 const slugs = Array.from({ length: runsAll ? 10 : 2 }, (_, n) => `shop-${n}`);
 const names = Array.from({ length: 5 }, (_, n) => `branch-${n}`);
@@ -23,6 +25,11 @@ before(async () => {
     assert.equal((await platform.call("POST", "/v1/projects", { slug, name: slug })).status, 201);
     assert.equal((await platform.call("POST", at(slug))).status, 201);
   }
+  const app = await createApp(platform, "front", notesApp);
+  assert.equal((await platform.call("POST", at("front"))).status, 201);
+  const pushed = await app.push();
+  assert.equal(pushed.exitCode, 0, pushed.stderr);
+  assert.equal((await platform.visit("front", "/add")).body, "rows 1 file kept");
 });
 after(() => platform?.destroy());
 
@@ -34,6 +41,16 @@ const listed = async () =>
       ),
     )
   ).flat();
+const answers = async (slug: string, branch: string) => {
+  const asked = { sql: "select 1", branch };
+  const { body } = await platform.call<{ rows?: unknown[][] }>("POST", `${at(slug)}/query`, asked);
+  return isDeepStrictEqual(body.rows, [[1]]);
+};
+/** Returns when the database servers of branches, or of projects, started, in ticks since the machine did (proc(5): field 22). */
+const starts = (kind: "dbb_" | "dbs_") =>
+  processesNaming(`${platform.dataDir}/databases/${kind}`)
+    .filter(({ commandLine }) => /^\S+\/bin\/postgres -D /.test(commandLine))
+    .map(({ pid }) => Number(readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ")[19]));
 const folders = () => readdirSync(join(platform.dataDir, "databases")).filter((name) => name.startsWith("dbb_"));
 
 test(`a platform killed while ${all.length} branches are made has all of them afterwards, and nothing else`, async () => {
@@ -51,11 +68,20 @@ test(`a platform killed while ${all.length} branches are made has all of them af
   await eventually(async () => (await listed()).every(({ status }) => status === "ready"), "all are ready");
   assert.equal((await listed()).length, all.length);
   assert.equal(folders().length, all.length);
-  for (const [slug, branch] of all) {
-    const asked = { sql: "select 1", branch };
-    const answer = await platform.call<{ rows: unknown[][] }>("POST", `${at(slug)}/query`, asked);
-    assert.deepEqual(answer.body.rows, [[1]], `${slug} ${branch}: ${JSON.stringify(answer.body)}`);
+  for (const [slug, branch] of all) assert.ok(await answers(slug, branch), `${slug} ${branch}`);
+});
+
+test("after a restart of the machine production answers first, then every branch, also when that is interrupted", async () => {
+  for (const killed of ["the machine", "the platform while branches recover"]) {
+    await platform.end("SIGKILL");
+    if (killed === "the machine") killProcesses(processesNaming(platform.dataDir));
+    await platform.restart();
+    await eventually(async () => (await platform.visit("front")).body === "rows 1 file kept", "production answers");
+    if (runsAll) assert.ok(starts("dbb_").length < all.length, "a branch is still to be started");
   }
+  for (const [slug, branch] of all) await eventually(() => answers(slug, branch), `${slug} ${branch} answers`);
+  assert.deepEqual([starts("dbs_").length, starts("dbb_").length], [slugs.length + 1, all.length]);
+  assert.ok(Math.max(...starts("dbs_")) < Math.min(...starts("dbb_")), "the databases of projects started first");
   for (const [slug, name] of all)
     assert.equal((await platform.call("DELETE", `${at(slug)}/branches/${name}`)).status, 204);
   await eventually(() => folders().length === 0, "no folder is left");
