@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -16,7 +16,7 @@ import { withoutPypi } from "../support/without-pypi.ts";
 import { migrationTools, type MigrationTool, type RealMigration } from "./migration-tools.ts";
 
 // `rehearsed-migrations.test.ts` sends what tools send; this file runs the tools themselves.
-const skip = !runsAll && "SKIPPED: it installs six tools; npm test -- --all runs it";
+const skip = !runsAll && "SKIPPED: it installs nine tools; npm test -- --all runs it";
 const limits = { rows: 100, percent: 1 };
 const env = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !/^(?:npm_(?!config_)|NODE_TEST)/.test(name)),
@@ -39,17 +39,39 @@ describe("what a rehearsal tells about migrations that their own tools run", { s
     rmSync(dir, { recursive: true, force: true });
   });
 
-  async function install({ name, packages, isPython = false }: MigrationTool): Promise<string> {
+  async function install({ name, packages, from }: MigrationTool): Promise<string> {
     const folder = join(dir, name);
     mkdirSync(folder);
     const within = { cwd: folder, env: { ...env, PATH: `${dirname(process.execPath)}:${env["PATH"] ?? systemPath}` } };
     const step = (file: string, ...args: string[]) => runOk({ file, args }, { ...within, timeoutMs: guardMs });
-    if (isPython) {
+    if (from === "debian") {
+      await step("apt-get", "download", "--quiet", "-o", "APT::Sandbox::User=root", ...packages);
+      for (const file of readdirSync(folder)) await step("dpkg-deb", "--extract", file, ".");
+    } else if (from === "maven") {
+      const dependencies = packages.map((each) => {
+        const [groupId, artifactId, version] = each.split(":");
+        return `<dependency><groupId>${groupId}</groupId><artifactId>${artifactId}</artifactId><version>${version}</version></dependency>`;
+      });
+      const own =
+        "<modelVersion>4.0.0</modelVersion><groupId>test</groupId><artifactId>test</artifactId><version>1</version>";
+      const pom = `<project>${own}<dependencies>${dependencies.join("")}</dependencies></project>`;
+      writeFileSync(join(folder, "pom.xml"), pom);
+      await step("mvn", "--quiet", "--batch-mode", "dependency:copy-dependencies", "-DoutputDirectory=jars");
+    } else if (from === "pypi") {
       await step("python3", "-m", "venv", "venv");
       await step("venv/bin/pip", "install", "--quiet", ...packages);
     } else {
       writeFileSync(join(folder, "package.json"), `{"private":true}`);
-      await step("npm", "install", "--no-audit", "--no-fund", "--loglevel=error", "pg@8.23.1", ...packages);
+      await step(
+        "npm",
+        "install",
+        "--ignore-scripts",
+        "--no-audit",
+        "--no-fund",
+        "--loglevel=error",
+        "pg@8.23.1",
+        ...packages,
+      );
     }
     return folder;
   }
@@ -70,9 +92,14 @@ describe("what a rehearsal tells about migrations that their own tools run", { s
 
   for (const tool of migrationTools)
     it(tool.name, async (t) => {
-      const reason = tool.isPython === true ? await withoutPypi() : null;
+      const reason = tool.from === "pypi" ? await withoutPypi() : null;
       if (reason !== null) return t.skip(reason);
-      const folder = await install(tool);
+      const isOptional = tool.from === "debian" || tool.from === "maven";
+      const folder = await install(tool).catch((error: Error) => {
+        if (!isOptional) throw error;
+        return t.skip(`SKIPPED: ${tool.name} cannot be installed from ${tool.from}: ${error.message.split("\n")[0]}`);
+      });
+      if (folder === undefined) return;
       for (const migration of tool.migrations)
         await t.test(migration.what, async () => {
           const { failure, report, told } = await rehearse(folder, tool, migration);

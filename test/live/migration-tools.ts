@@ -2,7 +2,8 @@
 export interface MigrationTool {
   readonly name: string;
   readonly packages: readonly string[];
-  readonly isPython?: boolean;
+  /** Where its packages are; npm's registry if absent. */
+  readonly from?: "pypi" | "debian" | "maven";
   readonly files?: Readonly<Record<string, string>>;
   /** A program of the packages, and its arguments. */
   readonly command: readonly [string, ...string[]];
@@ -49,6 +50,12 @@ const alembic = (body: string) => ({
   "m/versions/2b3c_change.py": `from alembic import op\nimport sqlalchemy as sa\nrevision = "2b3c"\ndown_revision = "1a2b"\n
 def upgrade():\n${body.replace(/^/gm, "    ")}\n`,
 });
+
+const prisma = (sql: string) => ({ "prisma/migrations/20240101000000_change/migration.sql": sql });
+const rails = (body: string, before = "") => ({
+  "m/20240101000000_change.rb": `class Change < ActiveRecord::Migration[6.1]\n${before}\ndef up\n${body}\nend\nend\n`,
+});
+const flyway = (sql: string) => ({ "m/V2__change.sql": sql });
 
 export const migrationTools: readonly MigrationTool[] = [
   {
@@ -219,7 +226,7 @@ module.exports = new DataSource({ type: "postgres", url: process.env.DATABASE_UR
   {
     name: "Django",
     packages: ["django==5.2.*", "psycopg[binary]"],
-    isPython: true,
+    from: "pypi",
     files: {
       "manage.py": `import os, sys\nos.environ["DJANGO_SETTINGS_MODULE"] = "settings"\nfrom django.core.management import execute_from_command_line\nexecute_from_command_line(sys.argv)\n`,
       "settings.py": `import os\nfrom urllib.parse import urlsplit\nat = urlsplit(os.environ["DATABASE_URL"])
@@ -275,7 +282,7 @@ class Migration(migrations.Migration):
   {
     name: "Alembic",
     packages: ["alembic", "psycopg[binary]"],
-    isPython: true,
+    from: "pypi",
     files: {
       "alembic.ini": "[alembic]\nscript_location = m\n",
       "m/env.py": `import os
@@ -323,6 +330,144 @@ with create_engine(os.environ["DATABASE_URL"].replace("postgres://", "postgresql
         files: alembic(`op.drop_column("orders", "note")\nop.execute("delete from items where id > 19000")`),
         lines: [line("items: 1,000 rows removed"), line(`orders: ${maybe}column note dropped`)],
         losses: ["public.items", "public.orders"],
+      },
+    ],
+  },
+  {
+    name: "Prisma",
+    packages: ["prisma@6.19.3", "@prisma/adapter-pg@7.10.1"],
+    files: {
+      // The packages hold its engine for migrations in WebAssembly, but not the two programs that it downloads otherwise.
+      "engines.js": `Object.assign(process.env, { PRISMA_QUERY_ENGINE_LIBRARY: __filename, PRISMA_SCHEMA_ENGINE_BINARY: __filename, CHECKPOINT_DISABLE: "1" });`,
+      "prisma.config.ts": `import { defineConfig } from "prisma/config";\nimport { PrismaPg } from "@prisma/adapter-pg";
+export default defineConfig({ experimental: { adapter: true }, engine: "js", schema: "prisma/schema.prisma",
+  adapter: async () => new PrismaPg({ connectionString: process.env.DATABASE_URL }) });\n`,
+      "prisma/schema.prisma": `datasource db {\n  provider = "postgresql"\n  url = env("DATABASE_URL")\n}\n`,
+      "prisma/migrations/migration_lock.toml": `provider = "postgresql"\n`,
+    },
+    command: ["node", "--require", "./engines.js", "../node_modules/prisma/build/index.js", "migrate", "deploy"],
+    noted: [line("_prisma_migrations: 1 row more")],
+    migrations: [
+      {
+        what: "a type change",
+        files: prisma(`ALTER TABLE "orders" ALTER COLUMN "customer" SET DATA TYPE BIGINT;\n`),
+        lines: [line(`orders: ${maybe}20,000 rows rewritten, column customer is now bigint not null`)],
+        losses: [],
+      },
+      {
+        what: "a renamed field, which drops the column",
+        files: prisma(`ALTER TABLE "orders" DROP COLUMN "note", ADD COLUMN "title" TEXT;\n`),
+        lines: [line(`orders: ${maybe}column note dropped, column title added`)],
+        losses: ["public.orders"],
+      },
+      {
+        what: "a unique index, and rows that are changed",
+        files: prisma(
+          `CREATE UNIQUE INDEX "customers_email_key" ON "customers"("email");\nUPDATE "orders" SET "total" = 0;\n`,
+        ),
+        lines: [
+          line(`customers: ${maybe}index customers_email_key added`),
+          line(`orders: ${maybe}20,000 rows updated`),
+        ],
+        losses: [],
+      },
+      {
+        what: "a dropped table",
+        files: prisma(`DROP TABLE "archive";\n`),
+        lines: [line(`archive: ${maybe}dropped with 300 rows`)],
+        losses: ["public.archive"],
+      },
+    ],
+  },
+  {
+    name: "Rails",
+    packages: [
+      ...["ruby-activerecord", "ruby-activemodel", "ruby-activesupport", "ruby-pg", "ruby-tzinfo"],
+      ...["ruby-i18n", "ruby-concurrent", "ruby-zeitwerk", "ruby-minitest"],
+    ],
+    from: "debian",
+    files: {
+      "migrate.rb": `within = ->(pattern) { Dir["../usr/" + pattern].map { |dir| File.expand_path(dir) } }
+Gem.use_paths(Gem.dir, Gem.path + within["share/rubygems-integration/*"])
+$LOAD_PATH.concat(within["lib/ruby/vendor_ruby"], within["lib/*/ruby/vendor_ruby/*"])
+require "active_record"
+ActiveRecord::Base.establish_connection(ENV["DATABASE_URL"])
+ActiveRecord::MigrationContext.new("m", ActiveRecord::SchemaMigration).migrate\n`,
+    },
+    command: ["ruby", "migrate.rb"],
+    noted: [line("ar_internal_metadata: 1 row more"), line("schema_migrations: 1 row more")],
+    migrations: [
+      {
+        what: "a type change",
+        files: rails(`change_column :orders, :customer, :bigint\nexecute "${second}"`),
+        lines: [line(`orders: ${both}20,000 rows rewritten, column customer is now bigint not null`)],
+        losses: [],
+      },
+      {
+        what: "an index that blocks nobody",
+        files: rails("add_index :orders, :note, algorithm: :concurrently", "disable_ddl_transaction!"),
+        lines: [line("orders: index index_orders_on_note added")],
+        losses: [],
+      },
+      {
+        what: "a foreign key",
+        files: rails(`add_foreign_key :orders, :customers, column: :customer\nexecute "${second}"`),
+        lines: [
+          new RegExp(`^customers: ${writes.replace(/, $/, "")}(?:, trigger \\S+ added)*$`),
+          new RegExp(`^orders: ${writes}constraint fk_rails_\\w+ added(?:, trigger \\S+ added)*$`),
+        ],
+        losses: [],
+      },
+      {
+        what: "a removed column, and a dropped table",
+        files: rails("remove_column :orders, :note\ndrop_table :archive"),
+        lines: [line(`archive: ${maybe}dropped with 300 rows`), line(`orders: ${maybe}column note dropped`)],
+        losses: ["public.archive", "public.orders"],
+      },
+    ],
+  },
+  {
+    name: "Flyway",
+    packages: ["org.flywaydb:flyway-database-postgresql:10.22.0", "org.postgresql:postgresql:42.7.4"],
+    from: "maven",
+    files: {
+      "Migrate.java": `import java.net.URI;
+import org.flywaydb.core.Flyway;
+class Migrate {
+  public static void main(String[] given) {
+    URI at = URI.create(System.getenv("DATABASE_URL"));
+    String[] login = at.getUserInfo().split(":");
+    String url = "jdbc:postgresql://" + at.getHost() + ":" + at.getPort() + at.getPath();
+    Flyway.configure().dataSource(url, login[0], login[1]).locations("filesystem:m").load().migrate();
+  }
+}\n`,
+    },
+    command: ["java", "-cp", "../jars/*", "Migrate.java"],
+    noted: [new RegExp(`^flyway_schema_history: (?:${writes})?1 row more$`)],
+    migrations: [
+      {
+        what: "a type change",
+        files: flyway(`ALTER TABLE orders ALTER COLUMN customer TYPE bigint;\n${second};\n`),
+        lines: [line(`orders: ${both}20,000 rows rewritten, column customer is now bigint not null`)],
+        losses: [],
+      },
+      {
+        what: "a table that is emptied and filled again",
+        files: flyway("TRUNCATE archive; INSERT INTO archive SELECT n, 'new' FROM generate_series(1, 300) n;"),
+        lines: [line(`archive: ${maybe}300 rows rewritten, 300 rows removed`)],
+        losses: ["public.archive"],
+      },
+      {
+        what: "a column, filled with an update",
+        files: flyway(`ALTER TABLE orders ADD gross int; UPDATE orders SET gross = total;\n${second};\n`),
+        lines: [line(`orders: ${both}20,000 rows updated, column gross added`)],
+        losses: [],
+      },
+      {
+        what: "a dropped table",
+        files: flyway("DROP TABLE archive;"),
+        lines: [line(`archive: ${maybe}dropped with 300 rows`)],
+        losses: ["public.archive"],
       },
     ],
   },
