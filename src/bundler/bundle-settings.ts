@@ -15,7 +15,13 @@ export function bundleSettings(): InlineConfig {
     envDir: false,
     logLevel: "warn",
     cacheDir: fileURLToPath(new URL("../../node_modules/.cache/berth-vite", import.meta.url)),
-    resolve: { alias: { zod: fileURLToPath(new URL("z.ts", import.meta.url)) } },
+    resolve: {
+      alias: {
+        zod: fileURLToPath(new URL("z.ts", import.meta.url)),
+        // React has what this package brings to its old versions.
+        "use-sync-external-store/shim/with-selector": "use-sync-external-store/with-selector",
+      },
+    },
     plugins: [contractTables(), react(), tailwind()],
     build: {
       target: "es2023",
@@ -33,13 +39,15 @@ export function bundleSettings(): InlineConfig {
   };
 }
 
-// Browsers fetch six files at a time, so the code that many pages share is one file instead of twenty.
+// Browsers fetch six files at a time, so the code that many pages share is two files instead of twenty: what the frame needs, and the rest.
 const groups = [
   {
     name: "packages",
+    tags: ["$initial" as const],
     test: /node_modules\/(?:react|react-dom|scheduler|use-sync-external-store|@tanstack\/(?!react-virtual|virtual-core)[^/]+)\//,
   },
-  { name: "shared", test: /\/src\/(?:dashboard|contract|bundler)\/|\/lucide-react\//, minShareCount: 4 },
+  { name: "frame", tags: ["$initial" as const] },
+  { name: "shared", test: /\/src\/(?:dashboard|contract)\/|\/lucide-react\//, minShareCount: 4 },
 ];
 
 /**
@@ -51,6 +59,7 @@ function contractTables(): Plugin {
   const tables = new Map([
     [pathOf("routes.ts"), routesModule()],
     [pathOf("errors.ts"), errorsModule()],
+    [pathOf("dry-run.ts"), `export { z as dryRun } from "zod";`],
   ]);
   return { name: "contract-tables", enforce: "pre", load: (id) => tables.get(id) };
 }

@@ -11,7 +11,7 @@ import { ApiError } from "../../contract/client.ts";
 import type { Answer, AnyInput, CallInput, Client } from "../../contract/client.ts";
 import type { dryRun } from "../../contract/dry-run.ts";
 import { route, type RouteName } from "../../contract/routes.ts";
-import { provePresence } from "./session.ts";
+import { loadPart } from "./load-part.ts";
 
 export const ClientContext = createContext<Client | null>(null);
 
@@ -76,6 +76,7 @@ export function useAction<N extends RouteName>(name: N): UseMutationResult<Answe
 /** Asks for the passkey if that is what was missing, and then calls again; what the user typed stays. */
 async function afterProof<T>(error: Error, again: () => Promise<T>): Promise<T> {
   if (!(error instanceof ApiError) || error.code !== "fresh_sign_in_required") throw error;
+  const { provePresence } = await loadPart(() => import("./sign-in.ts"));
   await provePresence().catch(() => Promise.reject(error));
   return again();
 }

@@ -11,9 +11,6 @@ export interface PackedFolder {
   readonly packedAt: number;
 }
 
-/** The folders that were chosen and are not deployed yet, by their project's slug. */
-export const chosenFolders = new Map<string, PackedFolder>();
-
 export async function packFolder(folder: LocalFolder | undefined): Promise<PackedFolder> {
   if (folder === undefined) throw new Error("This is not a folder with files. Choose the application's folder.");
   const members = await membersOf(folder);

@@ -3,8 +3,6 @@ import { createClient, type Client } from "../../contract/client.ts";
 /** The signed-in client. Only this module's memory holds the token: neither storage nor a readable cookie has it. */
 export type Session = Client;
 
-const headers = { "content-type": "application/json", "x-berth-dashboard": "1" };
-
 /** Resumes the session from before a reload; undefined if there is none. */
 export async function resumeSession(): Promise<Session | undefined> {
   const start = takeHeadStart();
@@ -12,163 +10,11 @@ export async function resumeSession(): Promise<Session | undefined> {
   return typeof token === "string" ? sessionOf(token, start && fetchAfter(start.calls)) : undefined;
 }
 
+export const headers = { "content-type": "application/json", "x-berth-dashboard": "1" };
+
 async function askForSession(): Promise<{ readonly token?: string | null }> {
   const response = await fetch("/session/resume", { method: "POST", headers }).catch(unreachable);
   return (await response.json().catch(() => ({}))) as { token?: string | null };
-}
-
-/** What signs in: a token, or the code of a one-time link, with the person's consent if the platform has asked for it. */
-export type Credential =
-  | { readonly token: string }
-  | { readonly code: string; readonly agreed: boolean; readonly elsewhere: boolean };
-
-/** What the page asks before a link signs in. `present`: the organization of the session that it would replace. */
-export type SignInQuestion = { readonly present: string | null } & (
-  | { readonly organization: string; readonly token: string }
-  /** The person whose link it is. */
-  | { readonly person: string }
-);
-
-/** Signs in, or returns what to ask first. Throws a sentence for the user. */
-export async function signIn(body: Credential): Promise<Session | { readonly question: SignInQuestion }> {
-  const response = await fetch("/session", { method: "POST", headers, body: JSON.stringify(body) }).catch(unreachable);
-  const answer = (await response.json().catch(() => ({}))) as Partial<SignInAnswer>;
-  if (answer.question !== undefined) return { question: answer.question };
-  if (!response.ok || answer.token === undefined) throw new Error(answer.error ?? "Signing in did not work.");
-  return sessionOf(answer.token);
-}
-
-interface SignInAnswer {
-  readonly token: string;
-  readonly question: SignInQuestion;
-  readonly error: string;
-}
-
-/** Whether this page can use passkeys: browsers offer them in secure contexts, and never for an IP address. */
-export const hasPasskeys =
-  "PublicKeyCredential" in globalThis && isSecureContext && !/^[\d.]+$|^\[/.test(location.hostname);
-
-/** Signs in with a passkey. Throws a sentence for the user. */
-export async function signInByPasskey(): Promise<Session> {
-  const { options, unavailable } = await ask<PasskeyAnswer>("passkey", {});
-  if (options === undefined) throw new Error(unavailable ?? noPasskey);
-  const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options as PublicKeyCredentialRequestOptionsJSON);
-  const passkey = await navigator.credentials.get({ publicKey }).catch(() => null);
-  if (passkey === null) throw new Error(noPasskey);
-  return sessionOf((await ask<SignInAnswer>("passkey", { passkey: passkey as PublicKeyCredential })).token);
-}
-
-/** Proves with a passkey that the person who is signed in is there. */
-export async function provePresence(): Promise<void> {
-  const { options, unavailable } = await ask<PasskeyAnswer>("prove", {});
-  if (options === undefined) throw new Error(unavailable ?? noPasskey);
-  const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options as PublicKeyCredentialRequestOptionsJSON);
-  const passkey = await navigator.credentials.get({ publicKey });
-  await ask("prove", { passkey: passkey as PublicKeyCredential });
-}
-
-/** Gives the person who is signed in another passkey, after a proof that they are there if the last one is old. */
-export async function addPasskey(name: string): Promise<void> {
-  const first = await ask<PasskeyAnswer>("add-passkey", { name }).catch(async (error: Error) => {
-    if ((error as Refusal).code !== "fresh_sign_in_required") throw error;
-    await provePresence();
-    return ask<PasskeyAnswer>("add-passkey", { name });
-  });
-  await ask("add-passkey", { name, passkey: await createPasskey(first) });
-}
-
-async function createPasskey({ options }: PasskeyAnswer): Promise<PublicKeyCredential> {
-  const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options as PublicKeyCredentialCreationOptionsJSON);
-  const passkey = await navigator.credentials.create({ publicKey }).catch(() => null);
-  if (passkey === null) throw new Error("No passkey was created. Try again.");
-  return passkey as PublicKeyCredential;
-}
-
-export interface OfferedProvider {
-  readonly id: string;
-  readonly name: string;
-}
-
-export async function offeredProviders(): Promise<readonly OfferedProvider[]> {
-  return (await ask<{ readonly providers: readonly OfferedProvider[] }>("ways", {})).providers;
-}
-
-/** What a person wants at a provider. */
-export type ProviderWish =
-  | { readonly to: "sign-in"; readonly next?: string }
-  | { readonly to: "join"; readonly code: string }
-  | { readonly to: "link" | "prove" };
-
-/** Leaves for a provider's page, which sends the browser back. */
-export async function goToProvider(id: string, wish: ProviderWish): Promise<void> {
-  const start = () => ask<{ readonly url: string }>(`oidc/${id}`, wish);
-  const { url } = await start().catch(async (error: Error) => {
-    if ((error as Refusal).code !== "fresh_sign_in_required") throw error;
-    await provePresence();
-    return start();
-  });
-  location.assign(url);
-}
-
-const noPasskey = "No passkey was used. Try again, or sign in another way.";
-
-interface PasskeyAnswer {
-  readonly options?: object;
-  readonly unavailable?: string;
-}
-
-/** What an invitation's link offers. */
-export interface Invitation {
-  readonly organization: string;
-  readonly invited_by: string;
-  readonly role: string;
-  readonly projects: readonly string[] | null;
-  /** Who is signed in here and can join without another passkey. */
-  readonly present: string | null;
-  readonly passkeys_unavailable: string | null;
-  readonly providers: readonly OfferedProvider[];
-}
-
-export async function readInvitation(code: string): Promise<Invitation> {
-  return ask<Invitation>("invitation", { code });
-}
-
-/** Joins by an invitation: under a new name with a new passkey, or, without a name, as the person who is signed in. */
-export async function join(code: string, name?: string): Promise<Session> {
-  const first = await ask<PasskeyAnswer & Partial<SignInAnswer>>("join", { code, ...(name && { name }) });
-  if (first.token !== undefined) return sessionOf(first.token);
-  const passkey = await createPasskey(first);
-  return sessionOf((await ask<SignInAnswer>("join", { code, name, passkey })).token);
-}
-
-/** Works in another of the person's organizations from now on. */
-export async function switchOrganization(organization: string): Promise<void> {
-  await ask("organization", { organization });
-  location.assign("/");
-}
-
-async function ask<T>(path: string, body: object): Promise<T> {
-  const asked = { method: "POST", headers, body: JSON.stringify(body) };
-  const response = await fetch(`/session/${path}`, asked).catch(unreachable);
-  const answer = (await response.json().catch(() => ({}))) as T & { readonly error?: string; readonly code?: string };
-  if (!response.ok) throw new Refusal(answer.error ?? "Signing in did not work.", answer.code);
-  return answer;
-}
-
-/** The message is a sentence for the user. */
-class Refusal extends Error {
-  readonly code: string | undefined;
-  constructor(message: string, code: string | undefined) {
-    super(message);
-    this.code = code;
-  }
-}
-
-/** Whether another site may have opened this page. Browsers tell the server (`Sec-Fetch-Site`) over HTTPS and on this machine. */
-export function isOpenedElsewhere(): boolean {
-  const [navigation] = performance.getEntriesByType("navigation") as PerformanceNavigationTiming[];
-  const site = navigation?.serverTiming?.find(({ name }) => name === "site")?.description;
-  return site !== "none" && site !== "same-origin";
 }
 
 /** Forgets the token in this browser. The token itself stays valid. */
@@ -183,11 +29,11 @@ let isLeaving = false;
 /** Returns whether the user is signing out, so that the end of the session is no news. */
 export const isSigningOut = (): boolean => isLeaving;
 
-function sessionOf(token: string, given: typeof fetch = fetch): Session {
+export function sessionOf(token: string, given: typeof fetch = fetch): Session {
   return createClient({ baseUrl: location.origin, token, fetch: given });
 }
 
-function unreachable(): never {
+export function unreachable(): never {
   throw new Unreachable("The platform does not answer. Is it running, and is this computer online?");
 }
 

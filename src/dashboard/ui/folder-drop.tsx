@@ -1,7 +1,8 @@
 import { FolderUp, LoaderCircle } from "lucide-react";
 import { useEffect, useRef, useState, type ChangeEvent, type DragEvent } from "react";
 import { chosenFolder, droppedFolder, type LocalFolder } from "../data/folder.ts";
-import { packFolder, type PackedFolder } from "../data/packed-folder.ts";
+import { loadPart } from "../data/load-part.ts";
+import type { PackedFolder } from "../data/packed-folder.ts";
 import { Button } from "./button.tsx";
 import { Problem } from "./problem.tsx";
 
@@ -22,6 +23,7 @@ export function FolderDrop({ onPacked, why }: FolderDropProps) {
     setError(null);
     setStep(`Reading ${folder?.name ?? "the folder"}`);
     try {
+      const { packFolder } = await loadPart(() => import("../data/packed-folder.ts"));
       await onPacked(await packFolder(folder));
     } catch (fault) {
       setError(fault as Error);

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { goToProvider, type OfferedProvider, type ProviderWish } from "../../data/session.ts";
+import { goToProvider, type OfferedProvider, type ProviderWish } from "../../data/sign-in.ts";
 import { Button } from "../../ui/button.tsx";
 import { Problem } from "../../ui/problem.tsx";
 

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "react";
 import type { Client } from "../../../contract/client.ts";
-import { join, readInvitation, type Invitation } from "../../data/session.ts";
+import { join, readInvitation, type Invitation } from "../../data/sign-in.ts";
 import { textOf } from "../../data/text-of.ts";
 import { Button } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";

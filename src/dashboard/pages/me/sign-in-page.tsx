@@ -9,7 +9,7 @@ import {
   type Credential,
   type OfferedProvider,
   type SignInQuestion,
-} from "../../data/session.ts";
+} from "../../data/sign-in.ts";
 import { textOf } from "../../data/text-of.ts";
 import { Button } from "../../ui/button.tsx";
 import { Command } from "../../ui/copy.tsx";

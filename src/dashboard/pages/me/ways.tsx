@@ -4,7 +4,7 @@ import { useEffect, useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
 import { useMe } from "../../data/me.ts";
-import { addPasskey, hasPasskeys, offeredProviders, type OfferedProvider } from "../../data/session.ts";
+import { addPasskey, hasPasskeys, offeredProviders, type OfferedProvider } from "../../data/sign-in.ts";
 import { textOf } from "../../data/text-of.ts";
 import { ActionDialog, FormDialog } from "../../ui/action-dialog.tsx";
 import { IconButton } from "../../ui/button.tsx";

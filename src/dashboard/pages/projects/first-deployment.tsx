@@ -1,7 +1,8 @@
 import { useState } from "react";
 import { firstPush } from "../../../contract/first-push.ts";
 import { useRecognised, useWhyNot } from "../../data/me.ts";
-import { chosenFolders, type PackedFolder } from "../../data/packed-folder.ts";
+import { chosenFolders } from "../../data/chosen-folders.ts";
+import type { PackedFolder } from "../../data/packed-folder.ts";
 import type { Project } from "../../data/project.ts";
 import { Command } from "../../ui/copy.tsx";
 import { FolderDrop } from "../../ui/folder-drop.tsx";

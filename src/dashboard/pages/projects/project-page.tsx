@@ -1,8 +1,9 @@
 import { Link, useNavigate } from "@tanstack/react-router";
 import { ArrowRight, Trash2 } from "lucide-react";
-import { useEffect, useRef } from "react";
+import { lazy, Suspense, useEffect, useRef } from "react";
 import { useCall } from "../../data/api.ts";
 import { firstLine, isNamedBySlug, shortCommit } from "../../data/format.ts";
+import { loadPart } from "../../data/load-part.ts";
 import { useProject, type Project } from "../../data/project.ts";
 import { seenIn, troublesOf, type OverviewProject } from "../../frame/stand.ts";
 import { Page } from "../../ui/page.tsx";
@@ -13,11 +14,10 @@ import { FailureBox } from "../builds/failure-box.tsx";
 import { LastDrill } from "../backups/moments.tsx";
 import { CompareLink } from "../deployments/compare-link.tsx";
 import { Findings } from "../diagnosis/findings.tsx";
-import { MissingVariables, useMissing } from "../env/missing.tsx";
-import { FirstFetch } from "../follow/first-fetch.tsx";
 import { Latest } from "../timeline/latest.tsx";
-import { FirstDeployment } from "./first-deployment.tsx";
 import { LastHour } from "./last-hour.tsx";
+
+const NoneServes = lazy(async () => ({ default: (await loadPart(() => import("./none-serves.tsx"))).NoneServes }));
 
 export function ProjectPage() {
   const project = useProject();
@@ -53,19 +53,16 @@ function Active({ project }: { readonly project: Project }) {
   const needsLook = seen !== undefined && troublesOf(seen).length > 0;
   useShowFirst(project, builds.data?.builds[0]?.id, builds.isPending);
   const diagnosis = useCall("diagnosis.get", { params: { slug } }, { enabled: active !== null && needsLook });
-  const hasData = active !== null && seen?.database === "ready";
-  const archive = useCall("backups.archive", { params: { slug } }, { enabled: hasData });
-  if ([builds, deployments, overview].some(({ isPending }) => isPending) || diagnosis.isLoading || archive.isLoading)
-    return <div aria-busy="true" />;
+  if ([builds, deployments, overview].some(({ isPending }) => isPending) || diagnosis.isLoading) return busy;
   return (
     <>
       <Running slug={slug} />
       <LastFailure project={project} />
       {active !== null && <Findings project={project} of={diagnosis.data?.findings ?? []} />}
-      {active === null && project.follows && builds.data?.builds.length === 0 ? (
-        <FirstFetch slug={slug} />
-      ) : active === null ? (
-        <NoneServes project={project} isAgain={builds.data?.builds.length !== 0} />
+      {active === null ? (
+        <Suspense fallback={busy}>
+          <NoneServes project={project} hasBuilds={builds.data?.builds.length !== 0} />
+        </Suspense>
       ) : (
         <>
           <LastHour slug={slug} />
@@ -77,17 +74,7 @@ function Active({ project }: { readonly project: Project }) {
   );
 }
 
-/** How to deploy, while nothing serves. After a push that failed, what the source lacks comes first. */
-function NoneServes(props: { readonly project: Project; readonly isAgain: boolean }) {
-  const { slug } = props.project;
-  if (useMissing(slug).isLoading) return <div aria-busy="true" />;
-  return (
-    <>
-      <MissingVariables slug={slug} />
-      <FirstDeployment {...props} />
-    </>
-  );
-}
+const busy = <div aria-busy="true" />;
 
 /** Opens the newest build if it came while the page was open and nothing is live yet, so that the user sees the first push without a click. */
 function useShowFirst(
@@ -169,13 +156,13 @@ function Serving({ slug, active: { number, commit } }: ServingProps) {
 
 /** Which of the database's past can be restored, and when that was last tried. */
 function DataPast({ slug, backup }: { readonly slug: string; readonly backup: OverviewProject["last_backup"] }) {
-  const { data } = useCall("backups.archive", { params: { slug } });
+  const { data, isPending } = useCall("backups.archive", { params: { slug } });
   const from = data?.windows[0]?.from;
   return (
     <>
-      <Fact label={from === undefined ? "Last backup" : "Restorable"}>
+      <Fact label={isPending ? "\u00a0" : from === undefined ? "Last backup" : "Restorable"}>
         <Link to="/projects/$slug/backups" params={{ slug }} className="hover:text-accent">
-          {from !== undefined ? (
+          {isPending ? null : from !== undefined ? (
             <>
               any moment since <Ago at={from} />
             </>
