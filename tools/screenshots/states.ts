@@ -25,6 +25,11 @@ export const states: Readonly<Record<string, State>> = {
   "deployment-live": async ({ client, open }) => open(await pathOfDeployment(client, "active")),
   "deployment-failed": async ({ client, open }) => open(await pathOfDeployment(client, "failed")),
   "deployment-running": async ({ client, open }) => open(`/projects/shop/builds/${await startBuild(client)}`),
+  "folder-plan": async ({ page, open }) => {
+    await open("/projects/new-idea");
+    await page.getByLabel("Folder to deploy").setInputFiles("templates/node");
+    await page.getByRole("heading", { name: "Plan for node" }).waitFor();
+  },
   "project-deploying": ({ open }) => open("/projects/shop"),
   "deployments-running": async ({ client, open }) => {
     await open("/projects/shop/deployments");

@@ -17,10 +17,13 @@ export function ProjectStatus({ project }: OfProject) {
   const seen = seenIn(data, project.id);
   const last = seen?.active_deployment ?? seen?.last_deployment;
   return (
-    <div role="status" className="flex min-h-5 flex-wrap items-center gap-x-3 text-sm">
+    <div
+      role="status"
+      className="flex min-h-5 min-w-0 flex-wrap items-center gap-x-3 text-sm md:flex-1 md:basis-40 md:flex-nowrap"
+    >
       <ProjectHealth project={project} />
       {last !== null && last !== undefined && (
-        <span className="max-w-[26rem] truncate text-muted max-md:max-w-full" title={visible(last.message)}>
+        <span className="max-w-full truncate text-muted" title={visible(last.message)}>
           #{last.number} · <Ago at={last.at} /> · <Mono>{`${last.branch}@${shortCommit(last.commit)}`}</Mono>{" "}
           <Plain>{last.message}</Plain>
         </span>
@@ -29,7 +32,7 @@ export function ProjectStatus({ project }: OfProject) {
         <Link
           to="/projects/$slug"
           params={{ slug: project.slug }}
-          className="inline-flex items-center gap-1.5 font-medium text-bad hover:underline"
+          className="inline-flex shrink-0 items-center gap-1.5 font-medium text-bad hover:underline"
         >
           <Dot tone="bad" />#{seen.last_deployment.number} failed
         </Link>

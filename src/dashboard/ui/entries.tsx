@@ -118,14 +118,14 @@ function EntryRow({ entry, namesProject }: { readonly entry: Entry; readonly nam
             {entry.project}
           </Link>
         )}
-        <span className="block text-xs text-faint sm:hidden">
+        <span className="block text-xs text-faint lg:hidden">
           by <Actor of={entry.actor} />
         </span>
       </span>
-      <span className="w-36 shrink-0 truncate text-muted max-sm:hidden">
+      <span className="w-36 shrink-0 truncate text-muted max-lg:hidden">
         <Actor of={entry.actor} />
       </span>
-      <span className="w-24 shrink-0 max-sm:hidden">
+      <span className="w-24 shrink-0 max-lg:hidden">
         <Tag>{wordOf(entry.kind)}</Tag>
       </span>
       <span className="w-20 shrink-0 text-right text-muted">

@@ -29,7 +29,7 @@ export function Page({ title, lead, actions, children, namedAbove, full = false,
       >
         <div className="min-w-0">
           <h1 className="text-xl font-semibold tracking-[-0.01em]">{visible(title)}</h1>
-          {lead !== undefined && <p className="mt-1 max-w-[80ch] text-sm text-pretty text-muted">{lead}</p>}
+          {lead && <p className="mt-1 max-w-[80ch] text-sm text-pretty text-muted">{lead}</p>}
         </div>
         {actions !== undefined && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
       </header>

@@ -126,7 +126,7 @@ export function MomentLine({ slug, archive: { windows }, onPick }: LineProps) {
         ))}
       </div>
       <p className="text-xs text-faint">
-        What can be restored, from the oldest moment to now. A mark is a deployment: choose it for the moment before.
+        The moments that are kept, from the oldest to now. A mark is a deployment: choose it for the moment before.
       </p>
     </div>
   );

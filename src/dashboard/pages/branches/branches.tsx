@@ -35,6 +35,11 @@ export function Branches({ slug }: { readonly slug: string }) {
     <Section
       title="Branches"
       lead="A branch is a copy of the database to try things on: with a server and a password of its own, changing nothing here, and gone by itself."
+      actions={
+        <Button icon={<GitBranch size={15} />} row="branches.create" onClick={() => setCreated("")}>
+          New branch
+        </Button>
+      }
     >
       <List
         of={branches}
@@ -48,11 +53,6 @@ export function Branches({ slug }: { readonly slug: string }) {
           </p>
         }
       />
-      <div>
-        <Button icon={<GitBranch size={15} />} row="branches.create" onClick={() => setCreated("")}>
-          New branch
-        </Button>
-      </div>
       <Window slug={slug} onPick={setCreated} />
       {created !== undefined && <Create slug={slug} at={created} onClose={() => setCreated(undefined)} />}
       {removal.dialog}
@@ -107,12 +107,7 @@ function Window({ slug, onPick }: WindowProps) {
   const refused = [useWhyNot("backups.archive"), useWhyNot("branches.create")].some((why) => why !== undefined);
   const archive = useCall("backups.archive", { params: { slug } }, { enabled: !refused });
   if (archive.data === undefined || archive.data.windows.length === 0) return null;
-  return (
-    <div>
-      <p className="text-xs text-faint">Or as it was before a deployment, which is a mark on the line:</p>
-      <MomentLine slug={slug} archive={archive.data} onPick={onPick} />
-    </div>
-  );
+  return <MomentLine slug={slug} archive={archive.data} onPick={onPick} />;
 }
 
 interface CreateProps {

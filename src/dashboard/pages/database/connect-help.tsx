@@ -10,11 +10,15 @@ export function ConnectHelp({ slug }: { readonly slug: string }) {
     ["A copy as a file", `berth db dump --project ${slug} > ${slug}.dump`],
   ] as const;
   return (
-    <Section title="Connect">
-      <p className="max-w-[80ch] text-sm text-muted">
-        The application connects with <Mono>DATABASE_URL</Mono>, which is set for it. From elsewhere, a tunnel makes a
-        role with a password of its own that ends with it; neither is stored or shown.
-      </p>
+    <Section
+      title="Connect"
+      lead={
+        <>
+          The application connects with <Mono>DATABASE_URL</Mono>, which is set for it. From elsewhere, a tunnel makes a
+          role with a password of its own that ends with it; neither is stored or shown.
+        </>
+      }
+    >
       <dl className="grid gap-3 lg:grid-cols-3">
         {ways.map(([what, command]) => (
           <div key={what} className="min-w-0">

@@ -77,7 +77,13 @@ function Differences({ comparison }: { readonly comparison: Comparison }) {
     );
   return (
     <>
-      {files?.length !== 0 && <ChangedCode slug={slug} from={from.number} to={to.number} />}
+      {files?.length === 0 ? (
+        <Section title="Code" lead="Both have the same code.">
+          {null}
+        </Section>
+      ) : (
+        <ChangedCode slug={slug} from={from.number} to={to.number} />
+      )}
       <Section title="Variables" lead="Only their keys; values are shown nowhere.">
         <Lines none="All variables are the same.">
           {added.map((key) => (

@@ -16,11 +16,7 @@ export function DiskUse({ slug }: { readonly slug: string }) {
       title="Disk"
       actions={
         maySet && (
-          <DialogButton
-            look="quiet"
-            className="h-7"
-            dialog={(close) => disk.data && <LimitsDialog slug={slug} disk={disk.data} onClose={close} />}
-          >
+          <DialogButton dialog={(close) => disk.data && <LimitsDialog slug={slug} disk={disk.data} onClose={close} />}>
             Change the limits
           </DialogButton>
         )

@@ -131,7 +131,7 @@ function Planned({ root, berth_file: file, build, release_command: release, proc
     ...(build === null ? [] : [...build.tools, ...build.notes]),
   ];
   return (
-    <dl className="flex flex-col gap-4">
+    <dl className="grid gap-4 sm:grid-cols-2">
       {build !== null && (
         <Fact label="Detected">
           <p className="font-medium">{build.uses_dockerfile ? "A Dockerfile, which decides" : build.name}</p>

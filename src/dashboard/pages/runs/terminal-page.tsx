@@ -28,7 +28,10 @@ export function TerminalPage() {
   return (
     <Page
       title="Terminal"
-      lead="A shell, or another command, in the image of the active deployment, with its variables, database and storage. It runs beside the application, and ends when you leave this page."
+      lead={
+        !isOpen &&
+        "A shell, or another command, in the image of the active deployment, with its variables, database and storage. It runs beside the application, and ends when you leave this page."
+      }
       actions={isOpen && <Button onClick={() => start()}>End</Button>}
     >
       {!isOpen && <Start slug={slug} onStart={start} />}
