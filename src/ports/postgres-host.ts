@@ -175,9 +175,9 @@ export type DatabaseObservation =
 export interface DatabaseHistory {
   /**
    * Makes the instance keep its log for `release`, until that exceeds 512 MiB, and resolves with how far the log is. Opens no connection
-   * while nothing is written. Throws `HistoryNeedsRestart`, or an error when the server is not running.
+   * while nothing is written, and needs no server then. Throws `HistoryNeedsRestart`, or an error when the server is not running.
    */
-  position(spec: DatabaseSpec): Promise<LogPosition>;
+  position(of: Pick<DatabaseSpec, "id">): Promise<LogPosition>;
   /** Commits a transaction that changes nothing: recovery to a moment that no commit follows applies the log twice. */
   commit(spec: DatabaseSpec): Promise<void>;
   /** Reads the segment that contains the byte before `end`, from its start up to `end`, which must be durable. */

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -76,8 +76,18 @@ async function measureLoss(where: string, seconds: number, storage?: Storage): P
   }
 }
 
-/** PostgreSQL writes its last checkpoint within five minutes of the last write, and then nothing. */
-const settleMs = () => benchSize("settle", 360) * 1000;
+/** Waits until no database has written any log for longer than PostgreSQL may take to its last checkpoint after the last write. */
+async function settle(running: BackupPlatform, projects: readonly TestProject[]): Promise<void> {
+  const seconds = benchSize("settle", 330);
+  const rows = await Promise.all(projects.map((project) => project.row()));
+  const lastWrites = () =>
+    rows.flatMap(({ id }) => {
+      const folder = join(running.hostOptions.dir, id, "data", "pg_wal");
+      return readdirSync(folder).map((name) => statSync(join(folder, name), { throwIfNoEntry: false })?.mtimeMs ?? 0);
+    });
+  const isOver = () => Date.now() - lastWrites().reduce((a, b) => Math.max(a, b), 0) > seconds * 1000;
+  await eventually(isOver, `no database has written any log for ${seconds} s`, 3_600_000);
+}
 
 async function measureIdle(): Promise<BenchRow[]> {
   const [databases, seconds] = [benchSize("idle", 100), benchSize("seconds", 60)];
@@ -90,12 +100,12 @@ async function measureIdle(): Promise<BenchRow[]> {
     const projects: TestProject[] = [];
     const create = async () => void projects.push(await running.project());
     await mapWithConcurrency(Array.from({ length: databases }), 4, create);
-    await sleep(settleMs());
+    await settle(running, projects);
     const off = await measureUse(running, projects, seconds);
     await startArchives(running, 5);
     for (const project of projects)
       await eventually(async () => (await storedUntil(running, project)) > 0, `${project.slug} has its first copy`);
-    await sleep(settleMs());
+    await settle(running, projects);
     objects = 0;
     const on = await measureUse(running, projects, seconds);
     return [

@@ -1,5 +1,5 @@
-import { constants } from "node:fs";
-import { open, stat, type FileHandle } from "node:fs/promises";
+import { constants, statSync } from "node:fs";
+import { open, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import pg, { type Client } from "pg";
@@ -46,12 +46,20 @@ export function createLocalHistory(place: HistoryPlace): DatabaseHistory {
     return instance;
   };
   return {
-    position: ({ id }) => position(running(id), seen),
+    async position({ id }) {
+      const at = new Date();
+      const known = seen.get(id);
+      if (known !== undefined && newestStamps(known.dir, known.position) === known.stamps)
+        return { ...known.position, at };
+      seen.delete(id);
+      const { position, isSettled, ...rest } = await ask(running(id));
+      if (isSettled) seen.set(id, { position, ...rest });
+      return position;
+    },
     readSegment({ id }, log, end) {
-      const instance = running(id);
-      return readSegment(instance, log, end).catch((error: unknown) => {
+      return readSegment(running(id), log, end).catch((error: unknown) => {
         // The server may have dropped it after it was asked where the kept log begins.
-        seen.delete(instance.dir);
+        seen.delete(id);
         throw error;
       });
     },
@@ -61,13 +69,12 @@ export function createLocalHistory(place: HistoryPlace): DatabaseHistory {
     },
     async release({ id }, before) {
       const statement = "SELECT pg_replication_slot_advance($1, ('0/0'::pg_lsn + $2::numeric))";
-      const instance = running(id);
-      seen.delete(instance.dir);
-      await asSuperuser(instance, (client) => client.query(statement, [slot, before]));
+      seen.delete(id);
+      await asSuperuser(running(id), (client) => client.query(statement, [slot, before]));
     },
     async end({ id }) {
       const instance = place.find(id);
-      seen.delete(instance?.dir ?? "");
+      seen.delete(id);
       if (instance !== undefined && (await instance.server.observe()) === "running")
         await asSuperuser(instance, (client) => client.query(dropSlot, [slot]));
     },
@@ -97,6 +104,7 @@ function sourceOf(instance: Instance, signal: AbortSignal): Source {
 
 /** What was last asked of a server, and the time stamps of its newest log files just before. */
 interface Seen {
+  readonly dir: string;
   readonly position: LogPosition;
   readonly stamps: string;
 }
@@ -104,34 +112,24 @@ interface Seen {
 // The kernel's clock for time stamps ticks every 1 to 10 ms: a later write within the same tick leaves the same stamp.
 const settledMs = 100;
 
-async function position(instance: Instance, seen: Map<string, Seen>): Promise<LogPosition> {
-  const known = seen.get(instance.dir);
-  const at = new Date();
-  if (known !== undefined && instance.server.hasProcess()) {
-    const stamps = await newestStamps(instance, known.position);
-    if (stamps === known.stamps) return { ...known.position, at };
-  }
-  seen.delete(instance.dir);
-  const { found, stamps, again } = await asSuperuser(instance, async (client) => {
+/** Asks the server how far its log is. `isSettled`: nothing was written while the stamps were read. */
+async function ask(instance: Instance): Promise<Seen & { readonly isSettled: boolean }> {
+  const { dir } = instance;
+  return asSuperuser(instance, async (client) => {
     const found = await askPosition(client);
-    return { found, stamps: await newestStamps(instance, found), again: await askPosition(client) };
+    const stamps = newestStamps(dir, found);
+    const position = await askPosition(client);
+    return { dir, stamps, position, isSettled: position.end === found.end && Date.now() - lastOf(stamps) > settledMs };
   });
-  // Remember it only if nothing was written while the stamps were read.
-  if (again.end === found.end && Date.now() - lastOf(stamps) > settledMs)
-    seen.set(instance.dir, { position: again, stamps });
-  return again;
 }
 
-/** Returns the modification times of the segment being written and the next one, in ns. */
-async function newestStamps({ dir }: Instance, log: LogPosition): Promise<string> {
-  const stamps = [log.end - 1, log.end - 1 + log.segment_bytes].map(async (at) => {
+/** Returns the modification times of the segment being written and the next one, in ns: all that an idle database costs. */
+function newestStamps(dir: string, log: LogPosition): string {
+  const stamps = [log.end - 1, log.end - 1 + log.segment_bytes].map((at) => {
     const file = join(instanceFiles(dir).data, "pg_wal", segmentName(log, at));
-    return stat(file, { bigint: true }).then(
-      ({ mtimeNs }) => mtimeNs,
-      () => 0n,
-    );
+    return statSync(file, { bigint: true, throwIfNoEntry: false })?.mtimeNs ?? 0n;
   });
-  return (await Promise.all(stamps)).join(" ");
+  return stamps.join(" ");
 }
 
 const lastOf = (stamps: string) => Math.max(...stamps.split(" ").map((stamp) => Number(BigInt(stamp) / 1_000_000n)));

@@ -132,7 +132,7 @@ async function archive(platform: Platform, row: DatabaseRow, by: Archiving): Pro
   const { db, log, ports, clock } = platform;
   const history = ports.postgresHost.history(row.id);
   if (history === null) await setArchiveProblem(db, row.id, ownServer);
-  if (history === null || !ports.postgresHost.hasProcess(row.id)) return undefined;
+  if (history === null) return undefined;
   // A storage that answers nothing fails late.
   const late = setTimeout(() => void setArchiveProblem(db, row.id, isLate).catch(() => {}), patienceMs);
   try {
@@ -144,10 +144,11 @@ async function archive(platform: Platform, row: DatabaseRow, by: Archiving): Pro
     by.settled[needs ? "delete" : "add"](row.id);
     if (needs && by.copier.isResting(row.id) && isOverlong(chain, copies))
       await endOpenChain(db, chain, "No copy of the database could be made, and its log had become too long.");
-    if (needs) by.copier.start(row, chain, history, by.signal);
+    if (needs && ports.postgresHost.hasProcess(row.id)) by.copier.start(row, chain, history, by.signal);
     if (row.archive_problem !== null && !by.copier.hasFailed(row.id)) await setArchiveProblem(db, row.id, null);
     return isIdle ? { id: chain.id, until } : undefined;
   } catch (error) {
+    if (!ports.postgresHost.hasProcess(row.id)) return undefined;
     if (error instanceof HistoryNeedsRestart && !by.restarted.has(row.id)) {
       // It was started before Berth kept its log: its owner asked for the archive, and so for this restart.
       by.restarted.add(row.id);

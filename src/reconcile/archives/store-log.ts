@@ -37,8 +37,7 @@ export interface StoredLog {
 /** Stores what a database has logged since, the open segment too. Begins a new chain when the log does not continue the open one. */
 export function storeLog(platform: Platform, row: DatabaseRow, history: DatabaseHistory): Promise<StoredLog> {
   return oneAtATime(row.id, async () => {
-    const spec = specOf(platform.vault, row);
-    const log = await history.position(spec);
+    const log = await history.position(row);
     const chain = await chainFor(platform, row, log);
     const known = open.get(row.id);
     if (chain.stored_position === log.end && chain.stored_until !== null) {
@@ -46,7 +45,7 @@ export function storeLog(platform: Platform, row: DatabaseRow, history: Database
       return { chain, until: log.at, isIdle: true };
     }
     open.delete(row.id);
-    await storeSegments(platform, { chain, spec, history, log });
+    await storeSegments(platform, { chain, spec: specOf(platform.vault, row), history, log });
     if (known !== undefined) await markBefore(platform, { ...known, end: log.end });
     const stored = { stored_position: log.end, stored_until: log.at.toISOString() };
     open.set(row.id, { chain: { ...chain, ...stored }, until: log.at });
