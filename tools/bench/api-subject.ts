@@ -1,4 +1,3 @@
-import { Session } from "node:inspector/promises";
 import fastify from "fastify";
 import pg from "pg";
 import type { HandlerPlatform } from "../../src/features/context.ts";
@@ -11,8 +10,7 @@ const columns = `select p.id, p.slug, p.name, p.hostname, p.port, p.health_path,
 const query = `${columns} where p.org_id = $1 and p.slug = $2`;
 const listQuery = `${columns} where p.org_id = $1 and p.deleted_at is null order by p.id desc`;
 
-// One of the two servers that the API bench compares, in its own process. Prints its address and serves until its stdin ends. For each line
-// on stdin, prints where it spends the next two seconds (`profileFor`).
+// One of the two servers that the API bench compares, in its own process. Prints its address and serves until its stdin ends.
 const subjects = { ours: startOurs, bare: startBare };
 const [, , which, asked] = process.argv;
 const isList = asked === "list";
@@ -21,8 +19,7 @@ const listedProjects = 1000;
 
 const { url, token, stop } = await subjects[which as keyof typeof subjects]();
 console.log(JSON.stringify({ url, token }));
-process.stdin.on("data", () => void profileFor(2000).then((parts) => console.log(JSON.stringify(parts))));
-process.stdin.on("end", () => void stop());
+process.stdin.resume().on("end", () => void stop());
 
 interface Started {
   readonly url: string;
@@ -66,31 +63,4 @@ async function startBare(): Promise<Started> {
 async function makeProjects(platform: HandlerPlatform, org: TestOrganization): Promise<void> {
   if (!isList) return void (await testProject(platform, org, "demo"));
   for (let number = 0; number < listedProjects; number += 1) await testProject(platform, org, `p-${number}`);
-}
-
-/** Returns where a process spends its busy time, as fractions of 1: by package for foreign code, by folder for Berth's own, largest first. */
-async function profileFor(milliseconds: number): Promise<[string, number][]> {
-  const session = new Session();
-  session.connect();
-  await session.post("Profiler.enable");
-  await session.post("Profiler.start");
-  await new Promise((resolve) => setTimeout(resolve, milliseconds));
-  const { profile } = await session.post("Profiler.stop");
-  session.disconnect();
-  const names = new Map(profile.nodes.map(({ id, callFrame }) => [id, partOf(callFrame)]));
-  const times = new Map<string, number>();
-  profile.samples?.forEach((id, index) => {
-    const name = names.get(id) ?? "";
-    if (name !== "") times.set(name, (times.get(name) ?? 0) + (profile.timeDeltas?.[index] ?? 0));
-  });
-  const busy = [...times.values()].reduce((sum, each) => sum + each, 0);
-  return [...times].map(([name, time]): [string, number] => [name, time / busy]).sort(([, a], [, b]) => b - a);
-}
-
-function partOf({ url, functionName }: { url: string; functionName: string }): string {
-  if (["(idle)", "(root)"].includes(functionName)) return "";
-  if (functionName === "(garbage collector)") return "garbage collection";
-  if (functionName === "(program)" || url === "") return "native code and system calls";
-  if (url.startsWith("node:")) return "Node.js";
-  return /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? `src/${/\/src\/([^/]+)/.exec(url)?.[1] ?? "…"}`;
 }

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { start, systemPath } from "../../src/kit/exec.ts";
 import { lacks, load } from "./nginx.ts";
 import { secondsOfTree } from "./processor-time.ts";
-import { costRow, inTurns, medians, rateRow, type BenchRow, type BenchStep } from "./row.ts";
+import { costRow, inTurns, medians, rateRow, type BenchRow } from "./row.ts";
 
 const rounds = 3;
 const seconds = 4;
@@ -36,8 +36,8 @@ async function compare(asked: "one" | "list", name: string, wanted: number | nul
     const both = { ...medians(measured, (each) => each.perSecond), goal: wanted };
     const costs = medians(measured, (each) => each.secondsEach);
     const against = "bare Fastify with the same query";
-    const cost = costRow(`${name}, processor time of the server's process a request`, against, costs);
-    return [rateRow(name, against, both), { ...cost, steps: stepsOf(costs, await parts(ours), await parts(bare)) }];
+    const cost = `${name}, processor time of the server's process a request`;
+    return [rateRow(name, against, both), costRow(cost, against, costs)];
   } finally {
     for (const each of [ours, bare]) each.stop();
   }
@@ -47,7 +47,6 @@ interface Subject {
   readonly url: string;
   readonly token: string;
   readonly pid: number;
-  readonly profile: () => Promise<[string, number][]>;
   readonly stop: () => void;
 }
 
@@ -56,37 +55,9 @@ async function open(which: "ours" | "bare", asked: "one" | "list"): Promise<Subj
   const child = start({ file: process.execPath, args: [subject, which, asked] }, { env });
   child.stderr.pipe(process.stderr);
   const lines = createInterface(child.stdout);
-  const answer = async () => ((await once(lines, "line", { signal: AbortSignal.timeout(60_000) })) as [string])[0];
-  const reached = JSON.parse(await answer()) as { url: string; token: string };
-  const profile = async () => {
-    child.stdin.write("profile\n");
-    return JSON.parse(await answer()) as [string, number][];
-  };
-  return { ...reached, pid: child.pid ?? 0, profile, stop: () => child.stdin.end() };
-}
-
-/** Returns where a subject spends its time under load, as fractions of 1. */
-async function parts(subject: Subject): Promise<ReadonlyMap<string, number>> {
-  const loading = loadSubject(subject, 3);
-  const found = await subject.profile();
-  await loading;
-  return new Map(found);
-}
-
-const leastShare = 0.015;
-
-function stepsOf(
-  costs: { ours: number; theirs: number },
-  ours: ReadonlyMap<string, number>,
-  theirs: ReadonlyMap<string, number>,
-): BenchStep[] {
-  const micros = (share: number | undefined, cost: number) => (share === undefined ? null : share * cost * 1e6);
-  const large = [...ours].filter(([, share]) => share >= leastShare);
-  return large.map(([name, share]) => ({
-    name,
-    ours: micros(share, costs.ours),
-    theirs: micros(theirs.get(name), costs.theirs),
-  }));
+  const [line] = (await once(lines, "line", { signal: AbortSignal.timeout(60_000) })) as [string];
+  const reached = JSON.parse(line) as { url: string; token: string };
+  return { ...reached, pid: child.pid ?? 0, stop: () => child.stdin.end() };
 }
 
 function loadSubject({ url, token }: Subject, forSeconds: number) {

@@ -11,7 +11,7 @@ import { eventually } from "../../test/support/eventually.ts";
 import { ledgerTable, startLedger } from "../../test/support/ledger.ts";
 import { missingForSwift } from "../../test/support/swift.ts";
 import { missingPart } from "../../src/adapters/postgres-host-local/test-fixture.ts";
-import { mbOf } from "./memory.ts";
+import { pssOf } from "./memory.ts";
 import { secondsOfProcesses } from "./processor-time.ts";
 import { benchSize, countRow, goalRow, type BenchRow } from "./row.ts";
 import { startS3Store } from "./s3-store.ts";
@@ -134,13 +134,4 @@ async function measureUse(running: BackupPlatform, projects: readonly TestProjec
   const pids = own();
   const cpuMs = (secondsOfProcesses(pids) - before) * 1000;
   return { cpuMs, mb: pids.reduce((sum, pid) => sum + pssOf(pid), 0) };
-}
-
-/** A worker of autovacuum may have ended since it was listed. */
-function pssOf(pid: number): number {
-  try {
-    return mbOf(pid)("Pss");
-  } catch {
-    return 0;
-  }
 }

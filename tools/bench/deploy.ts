@@ -125,9 +125,10 @@ export async function pushLive(
   platform: TestPlatform,
   app: TestApp,
   expected: { slug: string; text: string },
+  branch = "main",
 ): Promise<StepTimes> {
   const clock = stepClock();
-  const pushed = await app.push("main", clock.hear);
+  const pushed = await app.push(branch, clock.hear);
   if (pushed.exitCode !== 0) throw new Error(`the push failed:\n${pushed.stderr}`);
   const seen = await until(
     async () => ((await platform.visit(expected.slug)).body === expected.text ? true : undefined),
@@ -143,7 +144,7 @@ const installAndBuild: readonly (readonly string[])[] = [
   ["run", "--silent", "build"],
 ];
 
-async function byHand(app: TestApp, dir: string, text: string, npmSteps = installAndBuild): Promise<StepTimes> {
+export async function byHand(app: TestApp, dir: string, text: string, npmSteps = installAndBuild): Promise<StepTimes> {
   const env = {
     ...environment(),
     npm_config_cache: join(dir, "npm-cache"),

@@ -9,6 +9,7 @@ import { measureDeploys } from "./deploy.ts";
 import { dockerBenchLacks, measureDockerDeploys } from "./deploy-docker.ts";
 import { measureEdgeRows, measureGrowth, measureRows } from "./growth.ts";
 import { measureMemory } from "./memory.ts";
+import { locksBenchLacks, measureLocks, measurePreviews } from "./previews.ts";
 import { startVisitedPlatform } from "../../test/e2e/ways.ts";
 import { measureSoak, soakLacks } from "./soak.ts";
 import { formatRow, type BenchRow } from "./row.ts";
@@ -27,6 +28,8 @@ const startOnSwarm = () => startVisitedPlatform({ runtime: "swarm", over: "http"
 const benches: readonly Bench[] = [
   { name: "deploy", measure: measureDeploys },
   { name: "deploy-docker", lacks: dockerBenchLacks, measure: measureDockerDeploys },
+  { name: "previews", measure: measurePreviews },
+  { name: "locks", lacks: locksBenchLacks, measure: measureLocks },
   { name: "growth-swarm", lacks: dockerBenchLacks, measure: () => measureRows(startOnSwarm) },
   { name: "edge-haproxy", lacks: haproxyBenchLacks, measure: measureHaproxy },
   { name: "edge-rows", measure: measureEdgeRows },

@@ -42,8 +42,17 @@ function partsOf(pid: number, name: string): BenchStep[] {
   ];
 }
 
+/** Returns the memory of a process in MB; 0 if it has ended since it was listed. */
+export function pssOf(pid: number): number {
+  try {
+    return mbOf(pid)("Pss");
+  } catch {
+    return 0;
+  }
+}
+
 /** proc(5): smaps_rollup is in kibibytes. */
-export function mbOf(pid: number): (field: string) => number {
+function mbOf(pid: number): (field: string) => number {
   const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
   return (field) => Number(new RegExp(`^${field}:\\s+(\\d+)`, "m").exec(rollup)?.[1]) / 1024;
 }

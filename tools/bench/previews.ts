@@ -1,0 +1,117 @@
+import { createLocalPostgresHost } from "../../src/adapters/postgres-host-local/local-postgres-host.ts";
+import { login, makeTestPlace, missingPart } from "../../src/adapters/postgres-host-local/test-fixture.ts";
+import type { Result } from "../../src/contract/routes.ts";
+import { loginOf, newDatabaseSpec } from "../../src/ports/postgres-host.suite.ts";
+import { startPlatform, type TestApp, type TestPlatform } from "../../test/e2e/platform.ts";
+import { eventually } from "../../test/support/eventually.ts";
+import { rehearseOnCopy } from "../../test/support/rehearse-on-copy.ts";
+import { byHand, freshFolder, lockedApp, pushLive, total } from "./deploy.ts";
+import { inTurns, medians, timed, timeRow, type BenchRow } from "./row.ts";
+
+const slug = "shop";
+
+/** Measures a push of a new branch, whose preview gets data of its own, and the first answer of an application that sleeps. */
+export async function measurePreviews(): Promise<BenchRow[]> {
+  const platform = await startPlatform({ BERTH_PREVIEWS_PER_PROJECT: "100" });
+  try {
+    const app = await lockedApp(platform, slug);
+    await platform.call("POST", `/v1/projects/${slug}/database`);
+    await platform.call("PUT", `/v1/projects/${slug}/settings`, { previews: ["*"], preview_data: "branch" });
+    return [await measureBranchPushes(platform, app), await measureWakes(platform, app)];
+  } finally {
+    await platform.destroy();
+  }
+}
+
+async function measureBranchPushes(platform: TestPlatform, app: TestApp): Promise<BenchRow> {
+  const push = async (branch: string, of: string) => {
+    await app.commit({ "text.txt": `${branch} ${of}` });
+    return pushLive(
+      platform,
+      app,
+      { slug: branch === "main" ? slug : `${branch}--${slug}`, text: `${branch} ${of}` },
+      branch,
+    );
+  };
+  await push("main", "first");
+  const rounds = await inTurns(
+    5,
+    { theirs: (round) => push("main", `${round}`), ours: (round) => push(`branch-${round}`, "new") },
+    1,
+  );
+  const name = "push of a new branch to the first 200 of its preview, with data of its own";
+  return timeRow(name, "a push of the project's branch", { ...medians(rounds, total), goal: 1.3 });
+}
+
+/** The project falls asleep after a minute without requests. */
+async function measureWakes(platform: TestPlatform, app: TestApp): Promise<BenchRow> {
+  const path = `/v1/projects/${slug}`;
+  await platform.call("PUT", `${path}/settings`, { sleep_after_minutes: 1 });
+  const isAsleep = async () =>
+    (await platform.call<Result<"projects.get">>("GET", path)).body.health?.state === "asleep";
+  const hand = freshFolder("hand");
+  await app.commit({ "text.txt": "awake" });
+  const rounds = await inTurns(3, {
+    theirs: async () => ((await byHand(app, hand, "awake"))["starting until healthy"] ?? 0) + 300,
+    async ours() {
+      await eventually(isAsleep, "it sleeps");
+      return timed(() => platform.visit(slug));
+    },
+  });
+  return timeRow("the first answer of an application that sleeps", "its own start by hand, and 0.3 s", {
+    ...{ ...medians(rounds), goal: 1 },
+  });
+}
+
+export const locksBenchLacks = () => missingPart || undefined;
+
+/** Compares the time for which a rehearsal says that a table was locked with what a second session saw in `pg_locks`. */
+export async function measureLocks(): Promise<BenchRow[]> {
+  const place = makeTestPlace();
+  const host = createLocalPostgresHost(place.options);
+  const spec = newDatabaseSpec();
+  try {
+    const session = await login(await host.ensure(spec), loginOf(spec));
+    await session.query("create table orders (id int)");
+    await session.end();
+    const rows: BenchRow[] = [];
+    for (const seconds of [0.2, 1, 5]) {
+      let theirs = 0;
+      const { report } = await rehearseOnCopy(host, spec, async (copy) => {
+        const [at, own] = [
+          { ...copy, engine_version: "" },
+          { ...loginOf(spec), password: copy.password },
+        ];
+        const [changing, watching] = [await login(at, own), await login(at, own)];
+        const changed = changing.query(`begin; alter table orders add extra int; select pg_sleep(${seconds}); commit`);
+        const seenAt: number[] = [];
+        const locks = `select 1 from pg_locks where relation = 'orders'::regclass and mode = 'AccessExclusiveLock' and granted`;
+        const watch = async () => {
+          for (let isHeld = false; isHeld || seenAt.length === 0;) {
+            isHeld = (await watching.query(locks)).length > 0;
+            if (isHeld) seenAt.push(performance.now());
+          }
+        };
+        await Promise.all([changed, watch()]);
+        theirs = (seenAt.at(-1) ?? 0) - (seenAt[0] ?? 0);
+        await Promise.all([changing.end(), watching.end()]);
+      });
+      const ours = 1000 * (report.tables.find(({ table }) => table === "public.orders")?.reads_blocked_seconds ?? 0);
+      const [name, allowed] = [
+        `lock of ${seconds} s: what the rehearsal's report is off by`,
+        Math.max(100, theirs / 10),
+      ];
+      rows.push(
+        timeRow(name, "10 % of what pg_locks showed, or 0.1 s", {
+          ours: Math.abs(ours - theirs),
+          theirs: allowed,
+          goal: 1,
+        }),
+      );
+    }
+    return rows;
+  } finally {
+    await host.destroy(spec.id);
+    place.remove();
+  }
+}
