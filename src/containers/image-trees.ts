@@ -8,20 +8,10 @@ import { runOk } from "../kit/exec.ts";
 import { imageLabels, type ContainerManifest } from "../ports/image-labels.ts";
 import type { ProjectImage, Workload } from "../ports/runtime.ts";
 import { labels } from "./container-labels.ts";
-import { checkOf, type ImageCheck, type ImageHealthcheck } from "./own-check.ts";
+import { checkOf, type ImageHealthcheck } from "./own-check.ts";
 import { uidOf, type DockerContext } from "./settings.ts";
 
-export interface OpenedImage {
-  readonly id: string;
-  readonly manifest: ContainerManifest;
-  /** The image's WORKDIR, which is the application's folder; `/` if it sets none. */
-  readonly workingDir: string;
-  readonly env: Readonly<Record<string, string>>;
-  readonly volumes: readonly string[];
-  /** Command and timeout of its HEALTHCHECK; null if it has none. */
-  readonly check: ImageCheck | null;
-  readonly user: string;
-}
+export type OpenedImage = Awaited<ReturnType<typeof openImage>>;
 
 interface ImageDetails {
   readonly Id: string;
@@ -37,7 +27,7 @@ interface ImageDetails {
 }
 
 /** Reads an image's configuration and manifest. Throws if the image is missing or belongs to another project. */
-export async function openImage({ api }: DockerContext, workload: ProjectImage): Promise<OpenedImage> {
+export async function openImage({ api }: DockerContext, workload: ProjectImage) {
   const { Id: id, Config: config } = await api.call<ImageDetails>({ path: `/images/${workload.image_ref}/json` });
   const written = config.Labels?.[imageLabels.manifest];
   if (written === undefined || config.Labels?.[imageLabels.project] !== workload.project_id)
@@ -49,9 +39,11 @@ export async function openImage({ api }: DockerContext, workload: ProjectImage):
   return {
     id,
     manifest: JSON.parse(written) as ContainerManifest,
+    /** The image's WORKDIR, which is the application's folder; `/` if it sets none. */
     workingDir: config.WorkingDir === "" ? "/" : config.WorkingDir,
     env: Object.fromEntries(env) as Record<string, string>,
     volumes: Object.keys(config.Volumes ?? {}).map((path) => posix.resolve("/", path)),
+    /** Command and timeout of its HEALTHCHECK; null if it has none. */
     check: checkOf(config.Healthcheck, config.Shell),
     user: config.User ?? "",
   };
@@ -254,14 +246,8 @@ async function packEmptyRoot(): Promise<Buffer> {
   }
 }
 
-interface Accounts {
-  readonly passwd: string;
-  /** Group of the image's USER, whose files the application may read as that user could. Null if there is no such group or it is root's. */
-  readonly group: number | null;
-}
-
 /** Adds the project's user to the image's `passwd`, because `whoami` and `os.userInfo()` fail without a name for their uid. */
-export function accountsOf(passwd: string, user: string, uid: number): Accounts {
+export function accountsOf(passwd: string, user: string, uid: number) {
   const lines = passwd.split("\n").filter((line) => line.split(":").length >= 7);
   const [who = "", group = ""] = user.split(":");
   const fields = lines.map((line) => line.split(":")).find(([name, , number]) => name === who || number === who);
@@ -270,5 +256,9 @@ export function accountsOf(passwd: string, user: string, uid: number): Accounts 
   const gid = /^\d+$/.test(group) ? Number(group) : Number(fields?.[3] ?? 0);
   const own = [name, "x", uid, uid, "", "/home/app", fields?.[6] || "/bin/sh"].join(":");
   const others = lines.filter((line) => !line.startsWith(`${name}:`));
-  return { passwd: `${[...others, own].join("\n")}\n`, group: isRoot || gid === 0 ? null : gid };
+  return {
+    passwd: `${[...others, own].join("\n")}\n`,
+    /** Group of the image's USER, whose files the application may read as that user could. Null if there is no such group or it is root's. */
+    group: isRoot || gid === 0 ? null : gid,
+  };
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { askedVersions, versionNotes, type VersionedTool } from "./asked-versions.ts";
-import { testTree } from "./test-tree.ts";
+import { testTree } from "../../test/support/source-tree.ts";
 
 const notes = (tool: VersionedTool, used: string, files: Record<string, string>) =>
   versionNotes(askedVersions(testTree(files), tool), "It", used).join("\n");

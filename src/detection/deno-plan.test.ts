@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { denoPlan, isDeno } from "./deno-plan.ts";
-import { startCommand, testTree } from "./test-tree.ts";
+import { startCommand, testTree } from "../../test/support/source-tree.ts";
 
 const commandOf = (source: Record<string, string>) => startCommand(denoPlan(testTree(source)));
 

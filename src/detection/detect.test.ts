@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BuildRefused } from "./failures.ts";
-import { testTree } from "./test-tree.ts";
+import { testTree } from "../../test/support/source-tree.ts";
 import { detect } from "./detect.ts";
 
 const kind = (...paths: string[]) =>

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { testTree } from "./test-tree.ts";
+import { testTree } from "../../test/support/source-tree.ts";
 import { detect } from "./detect.ts";
 import { goPlan } from "./go-plan.ts";
 import { nodeRange } from "./node-version.ts";

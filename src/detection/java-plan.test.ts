@@ -5,7 +5,7 @@ import { detect } from "./detect.ts";
 import { BuildRefused } from "./failures.ts";
 import type { JavaOfMachine } from "./java-plan.ts";
 import { planBuild } from "./plan-build.ts";
-import { startCommand, testTree } from "./test-tree.ts";
+import { startCommand, testTree } from "../../test/support/source-tree.ts";
 
 const jdks = ["21.0.4", "17.0.15"].map((version) => ({
   version,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { testTree } from "./test-tree.ts";
+import { testTree } from "../../test/support/source-tree.ts";
 import { nodePlan } from "./node-plan.ts";
 import { installKey, type BuiltFiles } from "./plan.ts";
 import { choosePackageManager } from "./package-manager.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { chooseNodeVersion, nodeRange, nodeWish } from "./node-version.ts";
 import { parsePackageJson } from "./package-json.ts";
-import { testTree } from "./test-tree.ts";
+import { testTree } from "../../test/support/source-tree.ts";
 
 test("what people write becomes a range", () => {
   assert.equal(nodeRange("v20.11.0\n"), "20.11.0");

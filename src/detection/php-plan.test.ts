@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { phpPlan } from "./php-plan.ts";
-import { startCommand, testTree } from "./test-tree.ts";
+import { startCommand, testTree } from "../../test/support/source-tree.ts";
 
 const plan = (source: Record<string, string>, hasComposer = true) => phpPlan(testTree(source), "8.2.7", hasComposer);
 const command = (source: Record<string, string>) => startCommand(plan(source));

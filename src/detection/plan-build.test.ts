@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { detect } from "./detect.ts";
 import { BuildRefused } from "./failures.ts";
 import { noJava, planBuild } from "./plan-build.ts";
-import { testTree } from "./test-tree.ts";
+import { testTree } from "../../test/support/source-tree.ts";
 
 const machine = { python: null, versions: { go: "1.24.0", rust: "1.80.0" }, java: noJava, home: "/app" };
 const planOf = (files: Record<string, string>) => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SourceTree } from "./source-tree.ts";
-import { testTree } from "./test-tree.ts";
+import { testTree } from "../../test/support/source-tree.ts";
 import { fitsPython, isPython, pythonPlan } from "./python-plan.ts";
 import { pythonStart } from "./python-start.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { rubyPlan } from "./ruby-plan.ts";
-import { startCommand, testTree } from "./test-tree.ts";
+import { startCommand, testTree } from "../../test/support/source-tree.ts";
 
 const plan = (source: Record<string, string>) => rubyPlan(testTree(source), "3.1.2");
 const command = (source: Record<string, string>) => startCommand(plan(source));

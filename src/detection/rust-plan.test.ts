@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { detect } from "./detect.ts";
 import { BuildRefused } from "./failures.ts";
 import { noJava, planBuild } from "./plan-build.ts";
-import { startCommand, testTree } from "./test-tree.ts";
+import { startCommand, testTree } from "../../test/support/source-tree.ts";
 
 const planOf = (files: Record<string, string>) => {
   const tree = testTree(files);

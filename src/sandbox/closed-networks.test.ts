@@ -8,7 +8,7 @@ import { run, runOk, start, systemPath, type Command } from "../kit/exec.ts";
 import { dockerRules, outwardDevices } from "./docker-firewall.ts";
 import { openLeases } from "./leases.ts";
 import { pastaNetwork } from "./pasta-network.ts";
-import { asUserWithTun, pastaLacks } from "./test-open-tun.ts";
+import { asUserWithTun, pastaLacks } from "../../test/support/open-tun.ts";
 import { guardMs } from "../../test/support/eventually.ts";
 
 const find = (name: string) =>

@@ -18,7 +18,7 @@ import { pathToFileURL } from "node:url";
 import { runOk } from "../kit/exec.ts";
 import { createSandbox } from "./sandbox.ts";
 import type { Sandbox, SandboxSpec } from "./spec.ts";
-import { testParts } from "./test-parts.ts";
+import { testParts } from "../../test/support/sandbox-parts.ts";
 import { eventually, guardMs } from "../../test/support/eventually.ts";
 
 const parts = testParts();

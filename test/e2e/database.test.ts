@@ -4,7 +4,7 @@ import { chmodSync, chownSync, mkdtempSync, rmSync } from "node:fs";
 import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { pastaLacks } from "../../src/sandbox/test-open-tun.ts";
+import { pastaLacks } from "../support/open-tun.ts";
 import { drawCases } from "../support/draw-cases.ts";
 import { createApp, startPlatform, type Place, type TestPlatform } from "./platform.ts";
 import { findProcess, processesNaming } from "./processes.ts";

@@ -13,7 +13,7 @@ import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { asUserWithTun } from "../../src/sandbox/test-open-tun.ts";
+import { asUserWithTun } from "../support/open-tun.ts";
 import { run, start, systemPath, type ExecResult } from "../../src/kit/exec.ts";
 import { until } from "../../src/kit/until.ts";
 import { freePort } from "../support/free-port.ts";

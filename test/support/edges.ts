@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { HaproxyEdgeOptions } from "../../src/adapters/edge-haproxy/haproxy-edge-options.ts";
 import { createHaproxyEdge, type HaproxyEdge } from "../../src/adapters/edge-haproxy/haproxy-edge.ts";
-import { testOptions, withoutHaproxy } from "../../src/adapters/edge-haproxy/test-haproxy.ts";
+import { testOptions, withoutHaproxy } from "./haproxy.ts";
 
 export { withoutHaproxy };
 

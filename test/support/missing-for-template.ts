@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { withoutRegistry } from "../../src/adapters/builder-process/test-builder.ts";
+import { withoutRegistry } from "./process-builder.ts";
 import { withoutPypi } from "./without-pypi.ts";
 
 const answers = async (url: string, what: string) =>

@@ -14,7 +14,7 @@ import { imageLabels, type ContainerManifest } from "../../ports/image-labels.ts
 import { evaluateBuild } from "./evaluate-build.ts";
 import { describeImage, exposedPort } from "./image-notes.ts";
 import { findImage, type EngineImage } from "./move-image.ts";
-import { makeTestDockerBuilder, type TestDockerBuilder } from "./test-docker-builder.ts";
+import { makeTestDockerBuilder, type TestDockerBuilder } from "../../../test/support/docker-builder.ts";
 
 // Drawn with other container files: what a runtime and a builder promise is shown by those of processes in every run.
 

@@ -19,7 +19,7 @@ import type { BuildRequest } from "../../ports/builder.ts";
 import { createDockerBuilder } from "./docker-builder.ts";
 import { layerArchive } from "./layer-archive.ts";
 import { findImage } from "./move-image.ts";
-import { makeTestDockerBuilder, type TestImage, type TestDockerBuilder } from "./test-docker-builder.ts";
+import { makeTestDockerBuilder, type TestImage, type TestDockerBuilder } from "../../../test/support/docker-builder.ts";
 import { eventually, guardMs } from "../../../test/support/eventually.ts";
 
 // Drawn with other container files: what a runtime and a builder promise is shown by those of processes in every run.

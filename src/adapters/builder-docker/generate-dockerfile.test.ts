@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { detect } from "../../detection/detect.ts";
 import { planBuild } from "../../detection/plan-build.ts";
-import { testTree } from "../../detection/test-tree.ts";
+import { testTree } from "../../../test/support/source-tree.ts";
 import { generateDockerfile } from "./generate-dockerfile.ts";
 
 const parents = { node: "n", python: "py", go: "g", rust: "r", ruby: "rb", php: "ph", java: "j", plain: "p" };

@@ -6,7 +6,7 @@ import { startTestRegistry, withoutRegistry, type TestRegistry } from "../../../
 import { attempt, imageOf } from "../../ports/builder.suite.ts";
 import type { BuildRequest } from "../../ports/builder.ts";
 import { admitLogins, loginFor } from "./registry-access.ts";
-import { makeTestDockerBuilder, type TestDockerBuilder } from "./test-docker-builder.ts";
+import { makeTestDockerBuilder, type TestDockerBuilder } from "../../../test/support/docker-builder.ts";
 
 // Drawn with other container files: what a runtime and a builder promise is shown by those of processes in every run.
 

@@ -6,7 +6,7 @@ import { attempt, imageOf } from "../../ports/builder.suite.ts";
 import { keptInstalls } from "./steps/installs.ts";
 import { openSpares } from "./steps/spares.ts";
 import { openTrash } from "./steps/trash.ts";
-import { makeTestBuilder, visit, type TestBuilder } from "./test-builder.ts";
+import { makeTestBuilder, visit, type TestBuilder } from "../../../test/support/process-builder.ts";
 
 const app = {
   Procfile: "web: node serve.js\n",

@@ -8,7 +8,12 @@ import type { BuildRequest } from "../../ports/builder.ts";
 import type { BuilderFailureCode } from "../../detection/failures.ts";
 import type { ProcessBuilderOptions } from "./process-builder.ts";
 import type { MachineLanguages } from "./tools/machine-languages.ts";
-import { makeTestBuilder, noLanguages, withoutRegistry, type TestBuilder } from "./test-builder.ts";
+import {
+  makeTestBuilder,
+  noLanguages,
+  withoutRegistry,
+  type TestBuilder,
+} from "../../../test/support/process-builder.ts";
 
 interface Mistake {
   readonly code: BuilderFailureCode;

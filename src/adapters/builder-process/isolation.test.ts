@@ -7,7 +7,7 @@ import { after, before, describe, it } from "node:test";
 import { attempt, imageOf, tarWithLinks } from "../../ports/builder.suite.ts";
 import { until } from "../../kit/until.ts";
 import { createProcessBuilder } from "./process-builder.ts";
-import { makeTestBuilder, visit, type TestBuilder } from "./test-builder.ts";
+import { makeTestBuilder, visit, type TestBuilder } from "../../../test/support/process-builder.ts";
 import { guardMs } from "../../../test/support/eventually.ts";
 
 const building = (script: string) => ({

@@ -10,7 +10,7 @@ import { withoutPypi } from "../../../test/support/without-pypi.ts";
 import { run, systemPath } from "../../kit/exec.ts";
 import { attempt, imageOf } from "../../ports/builder.suite.ts";
 import type { Image } from "../../ports/builder.ts";
-import { makeTestBuilder, visit, withoutRegistry, type TestBuilder } from "./test-builder.ts";
+import { makeTestBuilder, visit, withoutRegistry, type TestBuilder } from "../../../test/support/process-builder.ts";
 
 const lock = (dev: boolean) =>
   JSON.stringify({

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { attempt, builderSuite, imageOf } from "../../ports/builder.suite.ts";
 import { manifestName, treeName, type ReleaseManifest } from "../../ports/release-folder.ts";
-import { makeTestBuilder } from "./test-builder.ts";
+import { makeTestBuilder } from "../../../test/support/process-builder.ts";
 
 builderSuite("the process builder", makeTestBuilder);
 

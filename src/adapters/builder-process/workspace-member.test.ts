@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { attempt, imageOf, type SourceFiles } from "../../ports/builder.suite.ts";
 import type { Image } from "../../ports/builder.ts";
-import { makeTestBuilder, visit, withoutRegistry, type TestBuilder } from "./test-builder.ts";
+import { makeTestBuilder, visit, withoutRegistry, type TestBuilder } from "../../../test/support/process-builder.ts";
 
 let test: TestBuilder;
 before(async () => {

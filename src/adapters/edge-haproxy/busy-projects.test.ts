@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { Stage } from "../../ports/edge-stage.suite.ts";
 import { createHaproxyEdge } from "./haproxy-edge.ts";
-import { testOptions, withoutHaproxy } from "./test-haproxy.ts";
+import { testOptions, withoutHaproxy } from "../../../test/support/haproxy.ts";
 
 describe("projects with many requests", { skip: withoutHaproxy }, () => {
   let stateDir = "";

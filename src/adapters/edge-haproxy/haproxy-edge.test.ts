@@ -6,7 +6,7 @@ import { after, test } from "node:test";
 import { edgeSuite } from "../../ports/edge.suite.ts";
 import { suiteMaxBodyBytes } from "../../ports/edge-stage.suite.ts";
 import { createHaproxyEdge } from "./haproxy-edge.ts";
-import { testOptions, withoutHaproxy } from "./test-haproxy.ts";
+import { testOptions, withoutHaproxy } from "../../../test/support/haproxy.ts";
 
 if (withoutHaproxy !== false) test("the edge suite on HAProxy", { skip: withoutHaproxy });
 else for (const over of ["http", "https"] as const) runSuite(over);

@@ -18,7 +18,7 @@ import { createHaproxyEdge, type HaproxyEdge } from "./haproxy-edge.ts";
 import { HaproxyProcess, readHaproxyRecord, type HaproxyRecord } from "./haproxy-process.ts";
 import { adminSocket } from "./haproxy-settings.ts";
 import { emptyPool } from "./route-pool.ts";
-import { testOptions, withoutHaproxy } from "./test-haproxy.ts";
+import { testOptions, withoutHaproxy } from "../../../test/support/haproxy.ts";
 
 describe("HAProxy's process", { skip: withoutHaproxy }, () => {
   let stateDir = "";

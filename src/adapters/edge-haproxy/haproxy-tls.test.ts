@@ -13,7 +13,7 @@ import { certificateFiles, type CertificateFile } from "./certificates.ts";
 import { createHaproxyEdge, type HaproxyEdge } from "./haproxy-edge.ts";
 import { runFolder } from "../../kit/run-folder.ts";
 import { callHaproxy } from "./runtime-socket.ts";
-import { testOptions, withoutHaproxy } from "./test-haproxy.ts";
+import { testOptions, withoutHaproxy } from "../../../test/support/haproxy.ts";
 
 describe("HAProxy alone", { skip: withoutHaproxy }, () => {
   let app: Server;

@@ -8,7 +8,7 @@ import { failuresIn } from "../../../test/support/inner-tests.ts";
 import { guardMs } from "../../../test/support/eventually.ts";
 import { testFolder } from "../../../test/support/test-folder.ts";
 import { run, systemPath } from "../../kit/exec.ts";
-import { withoutHaproxy } from "./test-haproxy.ts";
+import { withoutHaproxy } from "../../../test/support/haproxy.ts";
 
 const nobody = 65_534;
 const skip = withoutHaproxy || (process.getuid?.() !== 0 && "this test becomes another user, so it needs root");

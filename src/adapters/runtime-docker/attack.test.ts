@@ -12,7 +12,7 @@ import { run, runOk, start } from "../../kit/exec.ts";
 import { unixSocketOf, type ServerAddress } from "../../kit/server-address.ts";
 import { until } from "../../kit/until.ts";
 import type { OneOffCommand, OneOffResult, Runtime, Workload } from "../../ports/runtime.ts";
-import { makeContainers, type TestContainers } from "./test-containers.ts";
+import { makeContainers, type TestContainers } from "../../../test/support/containers.ts";
 import { guardMs } from "../../../test/support/eventually.ts";
 
 // Drawn with other container files: what a runtime and a builder promise is shown by those of processes in every run.

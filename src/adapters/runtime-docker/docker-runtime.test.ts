@@ -3,7 +3,7 @@ import { describe } from "node:test";
 import { withoutDocker } from "../../../test/support/docker-engine.ts";
 import { runsAll } from "../../../test/support/draw-cases.ts";
 import { runtimeSuite } from "../../ports/runtime.suite.ts";
-import { makeContainers } from "./test-containers.ts";
+import { makeContainers } from "../../../test/support/containers.ts";
 
 // Drawn with other container files: what a runtime and a builder promise is shown by those of processes in every run.
 

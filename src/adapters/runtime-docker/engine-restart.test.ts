@@ -3,7 +3,7 @@ import { after, before, describe, it } from "node:test";
 import { withoutDocker } from "../../../test/support/docker-engine.ts";
 import { until } from "../../kit/until.ts";
 import type { Workload } from "../../ports/runtime.ts";
-import { makeContainers, type TestContainers } from "./test-containers.ts";
+import { makeContainers, type TestContainers } from "../../../test/support/containers.ts";
 import { guardMs } from "../../../test/support/eventually.ts";
 
 const waitMs = guardMs;

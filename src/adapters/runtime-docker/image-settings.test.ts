@@ -12,7 +12,7 @@ import { readProcessTree } from "../../kit/process-tree.ts";
 import { readProcessFile } from "../../kit/processes.ts";
 import { until } from "../../kit/until.ts";
 import type { Instance, InstanceKey, Workload } from "../../ports/runtime.ts";
-import { makeContainers, type TestContainers } from "./test-containers.ts";
+import { makeContainers, type TestContainers } from "../../../test/support/containers.ts";
 
 // Drawn with other container files: what a runtime and a builder promise is shown by those of processes in every run.
 

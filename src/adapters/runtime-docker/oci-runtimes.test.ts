@@ -12,7 +12,7 @@ import { until } from "../../kit/until.ts";
 import { imageLabels } from "../../ports/image-labels.ts";
 import { runtimeSuite } from "../../ports/runtime.suite.ts";
 import type { Workload } from "../../ports/runtime.ts";
-import { makeContainers, type TestContainers } from "./test-containers.ts";
+import { makeContainers, type TestContainers } from "../../../test/support/containers.ts";
 
 // Drawn with other container files: what BERTH_DOCKER_RUNTIME changes is the program that starts an application's container.
 

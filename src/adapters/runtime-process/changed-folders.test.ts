@@ -4,8 +4,8 @@ import { until } from "../../kit/until.ts";
 import { endOverFull } from "./changed-folders.ts";
 import { InstanceFolders } from "./instance-folders.ts";
 import type { ProcessRuntime } from "./process-runtime.ts";
-import { testParts } from "../../sandbox/test-parts.ts";
-import { makeGround, type TestGround } from "./test-ground.ts";
+import { testParts } from "../../../test/support/sandbox-parts.ts";
+import { makeGround, type TestGround } from "../../../test/support/runtime-ground.ts";
 import { guardMs } from "../../../test/support/eventually.ts";
 
 const mib = 1024 * 1024;

@@ -1,6 +1,6 @@
 import { runtimeSuite } from "../../ports/runtime.suite.ts";
-import { testParts } from "../../sandbox/test-parts.ts";
-import { makeGround } from "./test-ground.ts";
+import { testParts } from "../../../test/support/sandbox-parts.ts";
+import { makeGround } from "../../../test/support/runtime-ground.ts";
 
 /** The suite runs with the strongest sandbox of this machine, and without namespaces. */
 function suite(name: string, options: Parameters<typeof makeGround>[0]): void {

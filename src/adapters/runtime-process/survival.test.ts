@@ -14,7 +14,7 @@ import { InstanceFolders } from "./instance-folders.ts";
 import { toInstance } from "./observe-instance.ts";
 import type { ProcessRuntime } from "./process-runtime.ts";
 import { readProcessTree } from "../../kit/process-tree.ts";
-import { makeGround, type TestGround } from "./test-ground.ts";
+import { makeGround, type TestGround } from "../../../test/support/runtime-ground.ts";
 import { guardMs } from "../../../test/support/eventually.ts";
 
 const server = `
@@ -78,7 +78,7 @@ describe("applications of the process runtime", () => {
 
   it("leave no process of a terminal behind when the control plane is killed", async (t) => {
     const mark = `86${process.pid}`;
-    const script = join(import.meta.dirname, "test-terminal-plane.ts");
+    const script = join(import.meta.dirname, "../../../test/support/terminal-plane-process.ts");
     const command = `sleep ${mark} & echo begun; exec sleep ${mark}`;
     runtime.close();
     const plane = startNode([script, root, JSON.stringify(workload()), command]);
@@ -96,7 +96,7 @@ describe("applications of the process runtime", () => {
   it("answer every request while the control plane is killed, and the next one adopts them and learns their exit codes", async () => {
     const wanted = workload();
     runtime.close();
-    const script = join(import.meta.dirname, "test-control-plane.ts");
+    const script = join(import.meta.dirname, "../../../test/support/control-plane-process.ts");
     const plane = startNode([script, root, JSON.stringify(wanted)]);
     await once(plane.stdout, "data");
     const folder = new InstanceFolders(stateDir).latestOf(wanted.id, 0) as InstanceFolder;

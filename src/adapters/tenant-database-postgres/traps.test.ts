@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { tenantDatabaseTrapsSuite } from "../../ports/tenant-database-traps.suite.ts";
 import { Asking, found } from "../../ports/tenant-database.suite.ts";
-import { testTenant, type TenantFixture } from "./test-tenant.ts";
+import { testTenant, type TenantFixture } from "../../../test/support/tenant.ts";
 
 tenantDatabaseTrapsSuite(() => testTenant());
 

@@ -69,15 +69,18 @@ async function findParts(
   context: SetupContext,
   only: number | undefined,
   { postgres: wantsPostgres = true, edge = true, haproxy = null }: MachineOptions,
-): Promise<FoundParts> {
+) {
   const searchPath = searchPathOf(context);
   const ownFolders = embeddedPostgresBins(context.toolchain);
   const postgres = wantsPostgres ? await findPostgres({ searchPath, ownFolders, only }) : null;
   const program = (name: string) => findProgram(name, searchPath) ?? unpackedProgram(context, name);
   const ofMachine = [findProgram("haproxy", searchPath), unpackedProgram(context, "haproxy")];
   return {
+    /** False if the databases run elsewhere, so that this machine needs no PostgreSQL. */
     wantsPostgres,
+    /** False if this process carries no traffic to applications. */
     wantsHaproxy: edge !== false,
+    /** The folder with `initdb`, `postgres` and `pg_ctl`. */
     postgresBin: postgres?.bin ?? null,
     postgresMajor: postgres?.major ?? null,
     pgDump: postgres?.pgDump ?? null,
@@ -85,9 +88,11 @@ async function findParts(
     bwrap: program("bwrap"),
     git: program("git"),
     setpriv: program("setpriv"),
+    /** HAProxy 2.6 or later. */
     haproxy: edge === false ? null : await findHaproxy(haproxy === null ? ofMachine : [haproxy]),
     nft: program("nft"),
     ip: program("ip"),
+    /** Makes the file system for what an application writes to its own folder. */
     "mkfs.ext4": program("mkfs.ext4"),
     pasta: program("pasta"),
     socat: program("socat"),
@@ -259,28 +264,4 @@ function installAdvice(packages: readonly string[], facts: MachineFacts): string
 }
 
 /** The absolute paths of the programs that Berth uses on this machine; null if one is missing. */
-export interface FoundParts {
-  /** The folder with `initdb`, `postgres` and `pg_ctl`. */
-  readonly postgresBin: string | null;
-  readonly postgresMajor: number | null;
-  readonly pgDump: string | null;
-  readonly pgRestore: string | null;
-  readonly bwrap: string | null;
-  readonly git: string | null;
-  readonly setpriv: string | null;
-  /** HAProxy 2.6 or later. */
-  readonly haproxy: string | null;
-  readonly nft: string | null;
-  readonly ip: string | null;
-  /** Makes the file system for what an application writes to its own folder. */
-  readonly "mkfs.ext4": string | null;
-  readonly pasta: string | null;
-  readonly socat: string | null;
-  readonly python: string | null;
-  readonly go: string | null;
-  readonly npm: string | null;
-  /** False if the databases run elsewhere, so that this machine needs no PostgreSQL. */
-  readonly wantsPostgres: boolean;
-  /** False if this process carries no traffic to applications. */
-  readonly wantsHaproxy: boolean;
-}
+export type FoundParts = Awaited<ReturnType<typeof findParts>>;

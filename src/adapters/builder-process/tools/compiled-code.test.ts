@@ -8,7 +8,7 @@ import { testFolder } from "../../../../test/support/test-folder.ts";
 import { attempt } from "../../../ports/builder.suite.ts";
 import { silentLog } from "../../../kit/log.ts";
 import type { Sandbox } from "../../../sandbox/sandbox.ts";
-import { makeTestBuilder, type TestBuilder } from "../test-builder.ts";
+import { makeTestBuilder, type TestBuilder } from "../../../../test/support/process-builder.ts";
 import { compiledCode } from "./compiled-code.ts";
 
 // Prints how many compiled files npm finds, and tries to change them.

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { detect } from "../../../detection/detect.ts";
 import type { Step } from "../../../detection/plan.ts";
 import { planBuild } from "../../../detection/plan-build.ts";
-import { testTree } from "../../../detection/test-tree.ts";
+import { testTree } from "../../../../test/support/source-tree.ts";
 import { prepareSource } from "../../../reconcile/builds/prepare-source.ts";
 import { stageDurations, stageReached, stages } from "./marks-of.ts";
 

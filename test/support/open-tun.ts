@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { systemPath, type Command } from "../kit/exec.ts";
+import { systemPath, type Command } from "../../src/kit/exec.ts";
 
 // Makes /dev/net/tun usable for every user in a new mount namespace, as on a machine that is prepared for pasta.
 const openTun =

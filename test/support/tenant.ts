@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import pg from "pg";
-import { newId } from "../../kit/ids.ts";
-import type { TenantDatabaseFixture } from "../../ports/tenant-database.suite.ts";
-import type { TenantLogin } from "../../ports/tenant-database.ts";
-import { testServer } from "../../../tools/template-db/test-server.ts";
-import { createPostgresTenantDatabase } from "./postgres-tenant-database.ts";
+import { newId } from "../../src/kit/ids.ts";
+import type { TenantDatabaseFixture } from "../../src/ports/tenant-database.suite.ts";
+import type { TenantLogin } from "../../src/ports/tenant-database.ts";
+import { testServer } from "../../tools/template-db/test-server.ts";
+import { createPostgresTenantDatabase } from "../../src/adapters/tenant-database-postgres/postgres-tenant-database.ts";
 
 /** A role with its database on the tests' server, created like a project's, and the adapter that reads it. */
 export interface TenantFixture extends TenantDatabaseFixture {

@@ -3,12 +3,12 @@ import { createHash } from "node:crypto";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createSandbox } from "../../sandbox/sandbox.ts";
-import type { NetworkMode, Sandbox, SandboxParts } from "../../sandbox/spec.ts";
-import { testParts } from "../../sandbox/test-parts.ts";
-import type { ReleaseManifest } from "../../ports/release-folder.ts";
-import { createProcessRuntime, type ProcessRuntime } from "./process-runtime.ts";
-import type { ProcessRuntimeOptions } from "./settings.ts";
+import { createSandbox } from "../../src/sandbox/sandbox.ts";
+import type { NetworkMode, Sandbox, SandboxParts } from "../../src/sandbox/spec.ts";
+import { testParts } from "./sandbox-parts.ts";
+import type { ReleaseManifest } from "../../src/ports/release-folder.ts";
+import { createProcessRuntime, type ProcessRuntime } from "../../src/adapters/runtime-process/process-runtime.ts";
+import type { ProcessRuntimeOptions } from "../../src/adapters/runtime-process/settings.ts";
 
 /** A data folder for one test file, inside a folder that only its owner can enter, like /root. */
 export interface TestGround {

@@ -2,15 +2,19 @@ import { existsSync, realpathSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
-import { keepNpmCode, lendNpmCode } from "../../../test/support/npm-code.ts";
-import { guardMs } from "../../../test/support/eventually.ts";
-import { run, systemPath } from "../../kit/exec.ts";
-import { createSandbox } from "../../sandbox/sandbox.ts";
-import { until } from "../../kit/until.ts";
-import type { Image } from "../../ports/builder.ts";
-import { manifestName, treeName, type ReleaseManifest } from "../../ports/release-folder.ts";
-import { findLanguages, type MachineLanguages } from "./tools/machine-languages.ts";
-import { createProcessBuilder, type ProcessBuilder, type ProcessBuilderOptions } from "./process-builder.ts";
+import { keepNpmCode, lendNpmCode } from "./npm-code.ts";
+import { guardMs } from "./eventually.ts";
+import { run, systemPath } from "../../src/kit/exec.ts";
+import { createSandbox } from "../../src/sandbox/sandbox.ts";
+import { until } from "../../src/kit/until.ts";
+import type { Image } from "../../src/ports/builder.ts";
+import { manifestName, treeName, type ReleaseManifest } from "../../src/ports/release-folder.ts";
+import { findLanguages, type MachineLanguages } from "../../src/adapters/builder-process/tools/machine-languages.ts";
+import {
+  createProcessBuilder,
+  type ProcessBuilder,
+  type ProcessBuilderOptions,
+} from "../../src/adapters/builder-process/process-builder.ts";
 
 export interface TestBuilder {
   readonly builder: ProcessBuilder;

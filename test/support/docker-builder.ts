@@ -2,10 +2,14 @@ import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
-import { startTestEngine, type TestEngine } from "../../../test/support/docker-engine.ts";
-import { provideImage } from "../../../tools/images/provide-image.ts";
-import { systemPath } from "../../kit/exec.ts";
-import { createDockerBuilder, type DockerBuilder, type DockerBuilderOptions } from "./docker-builder.ts";
+import { startTestEngine, type TestEngine } from "./docker-engine.ts";
+import { provideImage } from "../../tools/images/provide-image.ts";
+import { systemPath } from "../../src/kit/exec.ts";
+import {
+  createDockerBuilder,
+  type DockerBuilder,
+  type DockerBuilderOptions,
+} from "../../src/adapters/builder-docker/docker-builder.ts";
 
 /** A builder with its own engines, for tests. */
 export interface TestDockerBuilder {

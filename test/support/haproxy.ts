@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { systemPath } from "../../kit/exec.ts";
-import { silentLog } from "../../kit/log.ts";
+import { systemPath } from "../../src/kit/exec.ts";
+import { silentLog } from "../../src/kit/log.ts";
 
 const haproxyBin = findProgram("haproxy");
 const user = process.getuid?.() === 0 ? { uid: 29_301, setpriv: findProgram("setpriv") ?? null } : {};

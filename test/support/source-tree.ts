@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
-import type { BuildPlan, BuiltFiles } from "./plan.ts";
-import { lockBeginningBytes, makeTree, readingOf, type SourceTree } from "./source-tree.ts";
+import type { BuildPlan, BuiltFiles } from "../../src/detection/plan.ts";
+import { lockBeginningBytes, makeTree, readingOf, type SourceTree } from "../../src/detection/source-tree.ts";
 
 /** Creates a tree of the given files, for tests that need no disk. */
 export function testTree(files: Readonly<Record<string, string>>): SourceTree {

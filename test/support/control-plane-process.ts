@@ -1,5 +1,5 @@
-import type { Workload } from "../../ports/runtime.ts";
-import { makeGround } from "./test-ground.ts";
+import type { Workload } from "../../src/ports/runtime.ts";
+import { makeGround } from "./runtime-ground.ts";
 
 // A control plane for tests to kill: applies the workload (JSON) in the given folder, reports that, and waits to be killed.
 const [root, workload] = process.argv.slice(2) as [string, string];

@@ -1,7 +1,7 @@
 import { accessSync, constants } from "node:fs";
 import { join } from "node:path";
-import { systemPath } from "../kit/exec.ts";
-import type { SandboxParts } from "./spec.ts";
+import { systemPath } from "../../src/kit/exec.ts";
+import type { SandboxParts } from "../../src/sandbox/spec.ts";
 
 export function testParts(): SandboxParts {
   const find = (name: string) =>

@@ -1,12 +1,12 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { commitImage } from "../../../test/support/commit-image.ts";
-import { importMinimalImage, startTestEngine, type TestEngine } from "../../../test/support/docker-engine.ts";
-import type { RuntimeFixture } from "../../ports/runtime.suite.ts";
-import type { DockerRuntime } from "../../containers/docker-runtime.ts";
-import { createDockerRuntime } from "./docker-runtime.ts";
-import type { DockerRuntimeOptions } from "../../containers/settings.ts";
+import { commitImage } from "./commit-image.ts";
+import { importMinimalImage, startTestEngine, type TestEngine } from "./docker-engine.ts";
+import type { RuntimeFixture } from "../../src/ports/runtime.suite.ts";
+import type { DockerRuntime } from "../../src/containers/docker-runtime.ts";
+import { createDockerRuntime } from "../../src/adapters/runtime-docker/docker-runtime.ts";
+import type { DockerRuntimeOptions } from "../../src/containers/settings.ts";
 
 /** A test engine with a runtime in its own data folder; `close` removes all traces from the machine. */
 export interface TestContainers extends RuntimeFixture {

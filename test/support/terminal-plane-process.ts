@@ -1,6 +1,6 @@
-import { atTerminal } from "../../../test/support/at-terminal.ts";
-import type { Workload } from "../../ports/runtime.ts";
-import { makeGround } from "./test-ground.ts";
+import { atTerminal } from "./at-terminal.ts";
+import type { Workload } from "../../src/ports/runtime.ts";
+import { makeGround } from "./runtime-ground.ts";
 
 // A control plane for tests to kill: runs a command in a terminal, reports its first output, and waits to be killed.
 const [root, workload, command] = process.argv.slice(2) as [string, string, string];
