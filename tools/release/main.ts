@@ -1,8 +1,7 @@
-import { mkdir, readFile, rm } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { packRelease, publicKeyOf, signRelease } from "./pack-release.ts";
-import { stageRelease } from "./stage-release.ts";
+import { buildRelease } from "./build-release.ts";
 
 const { values } = parseArgs({
   options: {
@@ -22,14 +21,5 @@ Builds the newest commit. FILE holds the ed25519 key that signs it: openssl genp
 }
 const privateKey = await readFile(values.key, "utf8");
 const to = resolve(values.to);
-await rm(to, { recursive: true, force: true });
-await mkdir(to, { recursive: true });
-const archives: string[] = [];
-for (const arch of arches) {
-  const folder = `${to}/stage-${arch}`;
-  const staged = await stageRelease(folder, { arch, publicKey: `${publicKeyOf(privateKey)}\n` });
-  archives.push(await packRelease(folder, to, { ...staged, arch }));
-  await rm(folder, { recursive: true });
-}
-await signRelease(to, archives, privateKey);
+const archives = await buildRelease(to, privateKey, arches);
 console.log(`Wrote ${archives.join(", ")}, install.sh, SHA256SUMS and SHA256SUMS.sig.`);

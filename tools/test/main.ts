@@ -1,4 +1,4 @@
-import { cpus, loadavg } from "node:os";
+import { cpus } from "node:os";
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 
@@ -9,15 +9,13 @@ import { capacity, planJobs, type Job } from "./plan-jobs.ts";
 import { printDraw, printResult, printSummary } from "./print.ts";
 import { runJob, type JobResult } from "./run-job.ts";
 import { runJobs } from "./run-jobs.ts";
+import { slowness } from "./slowness.ts";
 import { findTestFiles } from "./test-files.ts";
 
 const checks: Job = {
   ...{ name: "checks", args: ["tools/check/main.ts"], isTest: false, weight: 2 },
   limits: { testSeconds: 600, fileSeconds: 600 },
 };
-
-/** Returns how much slower than measured a test may run, by the number of ready processes for each processor. */
-const slowness = () => Math.max(1, (loadavg()[0] ?? 0) / (2 * cpus().length));
 
 /** Runs the test files whose path contains one of the words. Without words, runs the checks and a draw of all files. */
 async function runAll(only: readonly string[], shares: number): Promise<boolean> {
