@@ -30,6 +30,9 @@ const client = new (require("pg").Client)({ connectionString: process.env.DATABA
 client.connect().then(() => client.query(fs.readFileSync("change.sql", "utf8"))).then(() => client.end())
   .catch((error) => { console.error(error.code + " " + error.message); process.exit(3); });`;
 
+const server = `require("http").createServer((req, res) =>
+  res.end(req.url === "/database" ? process.env.DATABASE_URL : "here")).listen(process.env.PORT);`;
+
 const sqlOf = (change: string) => ({ "change.sql": change });
 
 before(async () => {
@@ -37,7 +40,7 @@ before(async () => {
   app = await createApp(platform, "shop", {
     "package.json": JSON.stringify({ name: "shop", private: true, dependencies: { pg: "8.23.1" } }),
     Procfile: "web: node server.js\nrelease: node release.js\n",
-    "server.js": `require("http").createServer((req, res) => res.end(req.url === "/database" ? process.env.DATABASE_URL : "here")).listen(process.env.PORT);`,
+    "server.js": server,
     "release.js": release,
     ...sqlOf("create table orders (id int primary key, customer int, note text); create table plan (id int)"),
   });
@@ -361,6 +364,7 @@ test("a person's deploy is rehearsed as berth.json says", async () => {
 const reading = (column: string) => ({
   "server.js": `const { Client } = require("pg");
 require("http").createServer(async (req, res) => {
+  if (req.url === "/database") return res.end(process.env.DATABASE_URL);
   const client = new Client({ connectionString: process.env.DATABASE_URL });
   try {
     await client.connect();
@@ -411,10 +415,7 @@ test("a rollback with the data undoes a migration that the code of before does n
 
   await query("drop table items");
   assert.equal((await platform.call("PUT", `${at}/settings`, { start_seconds: null })).status, 200);
-  await app.commit({
-    "server.js": `require("http").createServer((req, res) => res.end("here")).listen(process.env.PORT);`,
-    ...sqlOf("select 1"),
-  });
+  await app.commit({ "server.js": server, ...sqlOf("select 1") });
   assert.equal((await app.push()).exitCode, 0);
 });
 

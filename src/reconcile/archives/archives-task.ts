@@ -78,6 +78,8 @@ interface Copier {
   hasFailed(id: string): boolean;
   /** Its copy has failed, and is not tried again yet. */
   isResting(id: string): boolean;
+  /** Its copy may be tried again at once. */
+  wake(id: string): void;
   settle(): Promise<void>;
 }
 
@@ -103,6 +105,7 @@ function createCopier(platform: Platform): Copier {
   const isResting = (id: string) => performance.now() - (failedMs.get(id) ?? -Infinity) < copyAgainMs;
   return {
     isResting,
+    wake: (id) => void failedMs.delete(id),
     isCopying: () => copying !== undefined,
     start(row, chain, history, signal) {
       if (copying === undefined && !isResting(row.id))
@@ -156,6 +159,8 @@ async function archive(platform: Platform, row: DatabaseRow, by: Archiving): Pro
       await platform.wakeups.send(db, "databases", row.project_id);
     }
     log.warn({ error: (error as Error).message, database: row.id }, "a database's log could not be stored");
+    // Once log can be stored again, a copy probably can.
+    by.copier.wake(row.id);
     await setArchiveProblem(db, row.id, wordsFor(error));
     return undefined;
   } finally {
