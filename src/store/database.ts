@@ -27,6 +27,7 @@ export function openDatabase(options: { readonly connection: pg.PoolConfig; read
 // On an overloaded machine a new connection takes seconds, so some are kept, and a caller waits longer for one than for any statement.
 const pooling = { max: 10, min: 4, idleTimeoutMillis: 60_000, connectionTimeoutMillis: 10_000 } as const;
 const reconnectMs = 250;
+const collisionMs = 50;
 
 /** Wraps a pool in a typed view. Closing the view closes the pool. */
 function fromPool(pool: pg.Pool): Db {
@@ -51,7 +52,12 @@ function fromPool(pool: pg.Pool): Db {
     const transaction = begin();
     const execute = transaction.execute.bind(transaction);
     transaction.execute = (work) =>
-      execute(work).catch((error: unknown) => (isCollision(error) ? execute(work) : Promise.reject(error as Error)));
+      execute(work).catch(async (error: unknown) => {
+        if (!isCollision(error)) throw error;
+        // Otherwise it could take the locks again before the one that waits for them does.
+        await sleep(collisionMs);
+        return execute(work);
+      });
     return transaction;
   };
   return db;
