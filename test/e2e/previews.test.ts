@@ -65,6 +65,12 @@ after(() => platform?.destroy());
 
 const settings = (body: object) => platform.call("PUT", `${at}/settings`, body);
 const previews = async () => (await platform.call<{ previews: Preview[] }>("GET", `${at}/previews`)).body.previews;
+/** Waits until the deployment of a commit is active, which is a moment after its first answer. */
+const liveAt = (wanted: string, commit: string | undefined) =>
+  eventually(
+    async () => (await previews()).some((at) => at.slug === wanted && at.state === "live" && at.commit === commit),
+    "the change serves in the preview",
+  );
 const body = async (slug: string, path = "/") => (await platform.visit(slug, path)).body;
 const environment = async (slug: string) => JSON.parse(await body(slug, "/env")) as Record<string, string | undefined>;
 
@@ -315,16 +321,15 @@ test("where agents deploy to previews only, a person lets their work go live", a
     preview?.text ?? "",
     /agent--shop[^]*shop serves what it served\. [^]*`berth preview promote agent -p shop`/,
   );
-  await eventually(
-    async () => (await body("agent--shop")) === "by an agent",
-    "the agent's change serves in the preview",
-  );
+  await liveAt("agent--shop", changed.body["commit"]);
+  assert.equal(await body("agent--shop"), "by an agent");
   const asked = await asAgent("POST", `${at}/previews/agent/promote`);
   assert.deepEqual([asked.status, asked.body["code"]], [403, "approval_required"]);
   assert.equal(await body("shop"), "staged");
   const later = { files: [{ path: "server.js", text: files("by an agent, later")["server.js"] }] };
   const changedLater = await asAgent("PATCH", "/v1/projects/agent--shop/source", later);
-  await eventually(async () => (await body("agent--shop")) === "by an agent, later", "the later change serves");
+  await liveAt("agent--shop", changedLater.body["commit"]);
+  assert.equal(await body("agent--shop"), "by an agent, later");
   const askedLater = await asAgent("POST", `${at}/previews/agent/promote`);
   assert.notEqual(
     askedLater.body.approval?.id,
@@ -366,10 +371,7 @@ test("where agents deploy to previews only, a person lets their work go live", a
   const note = { files: [{ path: "note.txt", text: "later" }] };
   const stale = await asAgent("PATCH", `${at}/source`, note);
   assert.match(JSON.stringify(stale.body["preview"]), /shop has moved on since this preview began/);
-  await eventually(
-    async () => (await previews()).some(({ state, commit }) => state === "live" && commit === stale.body["commit"]),
-    "the change serves in the preview",
-  );
+  await liveAt("agent--shop", stale.body["commit"]);
   const askedBehind = await asAgent("POST", `${at}/previews/agent/promote`);
   const apart = await reviewOf(askedBehind.body.approval?.id);
   assert.deepEqual(
