@@ -110,7 +110,7 @@ test("wrong usage is exit code 2, with the command that was meant", async () => 
   const cases: [string[], RegExp][] = [
     [["foo"], /`berth --help` lists the commands/],
     [["service"], /`bin\/berthd service install`/],
-    [["projcts"], /Did you mean projects\?/],
+    [["projcts"], /Did you mean `berth projects`\?/],
     [["config:set", "KEY=planted-value"], /Berth's command for this is `berth env set KEY=VALUE`/],
     [["-p", "demo", "secrets", "set", "KEY=planted-value"], /`berth env set KEY=VALUE`/],
     [["releases"], /`berth deployments`/],

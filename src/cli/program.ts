@@ -56,7 +56,7 @@ import type { GlobalOptions } from "./environment.ts";
 const headings: readonly (readonly [heading: string, ...AddCommands[]])[] = [
   ["Projects:", addCreate, addTemplates, addClone, addLink, addProjects, addRename, addOverview, addOpen],
   ["Deploying:", addDeployments, addPlan, addPreviews, addFollow, addBuilds, addProcesses, addRuns, addMaintenance],
-  ["Watching:", addDiagnosis, addLogs, addMetrics, addRequests, addTimeline, addActivity],
+  ["Watching:", addStatus, addDiagnosis, addLogs, addMetrics, addRequests, addTimeline, addActivity],
   ["Settings:", addEnv, addDomains, addCron, addDatabase, addData, addBackups, addDisk],
   [
     "Access:",
@@ -75,7 +75,6 @@ const headings: readonly (readonly [heading: string, ...AddCommands[]])[] = [
   ],
   [
     "The platform:",
-    addStatus,
     addAlerts,
     addPlatform,
     addMachine,

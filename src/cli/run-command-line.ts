@@ -7,6 +7,7 @@ import { nearest } from "../client/nearest.ts";
 import { ownCommandHint } from "./own-command.ts";
 import { buildProgram } from "./program.ts";
 import { renderError } from "./render/error.ts";
+import { refuseUnknownCommand } from "./unknown-command.ts";
 
 /** Runs one command line and returns the exit code. `signal` aborts on Ctrl-C. */
 export async function runCommandLine(
@@ -20,6 +21,7 @@ export async function runCommandLine(
   ctx.options.json = args.slice(0, end === -1 ? undefined : end).includes("--json");
   const program = buildProgram(ctx);
   try {
+    refuseUnknownCommand(program, args);
     await (args.length === 0 ? program.outputHelp() : program.parseAsync(args, { from: "user" }));
     return exitCodes.ok;
   } catch (fault) {
@@ -50,7 +52,7 @@ function fromCommander(
   const text = harmless.charAt(0).toUpperCase() + harmless.slice(1);
   return usageError(
     /[.!?]$/.test(text) ? text : `${text}.`,
-    ownCommandHint(unknownWords(fault, args, nouns), nouns) ??
+    ownCommandHint(unknownOption(fault, args, nouns), nouns) ??
       similar(fault, suggestion) ??
       (fault instanceof CommandLineFault ? fault.usage : "`berth --help` lists the commands."),
   );
@@ -65,10 +67,8 @@ function similar({ message }: CommanderError, suggestion = ""): string | undefin
   return nearest(typed, candidates) === undefined ? undefined : suggestion.replace(/^\((.*)\)$/, "$1");
 }
 
-/** Returns the unknown words of the command line: a command and what follows it, or a command and its unknown option. */
-function unknownWords({ code, message }: CommanderError, args: readonly string[], nouns: readonly string[]) {
-  const word = /'([^'=]*)/.exec(message)?.[1] ?? "";
-  if (code === "commander.unknownCommand") return args.slice(args.indexOf(word));
-  if (code === "commander.unknownOption") return [args.find((each) => nouns.includes(each)) ?? "", word];
-  return [];
+/** Returns a noun of the command line and its unknown option. */
+function unknownOption({ code, message }: CommanderError, args: readonly string[], nouns: readonly string[]) {
+  if (code !== "commander.unknownOption") return [];
+  return [args.find((each) => nouns.includes(each)) ?? "", /'([^'=]*)/.exec(message)?.[1] ?? ""];
 }

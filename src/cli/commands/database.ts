@@ -14,6 +14,7 @@ import { cellText } from "./data.ts";
 import { addFiles } from "./database-files.ts";
 import { addSessions } from "./database-session.ts";
 import { addViews } from "./database-views.ts";
+import { addRestore } from "./restored.ts";
 
 export const addDatabase = commandGroup({
   name: "db",
@@ -41,6 +42,7 @@ export const addDatabase = commandGroup({
       options: (command) =>
         command.option("--start-empty", "replace a database whose data is missing from the platform's data folder"),
     }),
+    addRestore,
     addBranches,
     addQuery,
     addViews,

@@ -90,7 +90,7 @@ function parseScale(text: string) {
   const least = type === "web" ? 1 : 0;
   return {
     type: type as string,
-    replicas: wholeNumber(count ?? "", "The number of replicas", { least, most: 8 }),
+    replicas: wholeNumber(count ?? "", "NUMBER in TYPE=NUMBER, such as web=2,", { least, most: 8 }),
     /** Whether only a number was given, which means web. */
     isPlain: parts.length === 1,
   };

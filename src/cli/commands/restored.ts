@@ -5,7 +5,8 @@ import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
 
 export const addRestored = severalCommands(() => [addRestore, addList, addPromote, addDrop]);
 
-const addRestore = rowCommand({
+/** Adds `restore`, to `berth backups` and to `berth db`. */
+export const addRestore = rowCommand({
   row: "backups.restore",
   usage: "restore [id]",
   summary:
