@@ -3,7 +3,7 @@ import { changes, type Row } from "../contract/table.ts";
 import { Refused, type Caller } from "../features/context.ts";
 import { addressKey } from "../kit/address-key.ts";
 import type { PipelineOptions, PipelineRequest } from "./exchange.ts";
-import { isRecent } from "./handlers.ts";
+import { isRecent } from "../features/people/people.ts";
 import { findNamed } from "./named.ts";
 import { parseInput, type ParsedInput } from "./parse.ts";
 import type { Rate } from "./rate-limiter.ts";

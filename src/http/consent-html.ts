@@ -1,6 +1,6 @@
 import type { Caller } from "../features/context.ts";
 import { escape, table, type PageContent } from "./decision-html.ts";
-import { unprovenDays } from "./handlers.ts";
+import { unprovenDays } from "../features/programs/programs.ts";
 
 export interface ShownConsent {
   /** Who consents, in the organization that the program gets. */

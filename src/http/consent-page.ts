@@ -23,7 +23,7 @@ import {
   whyNotConnect,
   type Choice,
   type Client,
-} from "./handlers.ts";
+} from "../features/programs/programs.ts";
 import { issuerOf } from "./oauth-address.ts";
 import { isFromThisPage, isNonce, makeNonce, readForm, readOnlyForms } from "./own-form.ts";
 import { createRateLimiter } from "./rate-limiter.ts";

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import type { SignOptions } from "./decision-proof.ts";
-import type { Decision, Reach } from "./handlers.ts";
+import type { Decision, Reach } from "../features/approvals/approvals.ts";
 import { visible } from "../kit/visible.ts";
 import { plainPageStyle } from "../contract/plain-page.ts";
 import { bytesText } from "../kit/bytes-text.ts";

@@ -13,7 +13,15 @@ import {
 } from "./decision-html.ts";
 import { meansOf, signOptionsFor } from "./decision-proof.ts";
 import { answerTo } from "./errors.ts";
-import { decide, openDecision, rehearsePromotion, reviewOf, touchedBy, wordsOf, type Decision } from "./handlers.ts";
+import {
+  decide,
+  openDecision,
+  rehearsePromotion,
+  reviewOf,
+  touchedBy,
+  wordsOf,
+  type Decision,
+} from "../features/approvals/approvals.ts";
 import { isFromThisPage, isNonce, makeNonce, readOnlyForms } from "./own-form.ts";
 import { reviewHtml } from "./review-html.ts";
 import { sessionOf } from "./sign-in.ts";

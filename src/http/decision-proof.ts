@@ -1,6 +1,5 @@
-import type { Caller } from "../features/context.ts";
-import { Refused } from "../features/context.ts";
-import { isRecent, passkeysOf } from "./handlers.ts";
+import { Refused, type Caller } from "../features/context.ts";
+import { isRecent, passkeysOf } from "../features/people/people.ts";
 import { optionsToSign, personOfAnswer, whyNoPasskeys, type Choice, type PasskeySite } from "./passkeys.ts";
 
 /** The options with which a browser asks for the signature over each choice. */

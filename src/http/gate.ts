@@ -2,7 +2,7 @@ import { limits } from "../contract/limits.ts";
 import type { Row } from "../contract/table.ts";
 import { Refused, type Caller } from "../features/context.ts";
 import type { Tx } from "../store/database.ts";
-import { consumeApproval, type Asked, type GatedRequest } from "./handlers.ts";
+import { consumeApproval, type Asked, type GatedRequest } from "../features/approvals/approvals.ts";
 
 /** Thrown to roll back the changes of a handler whose request has no approval yet. */
 class GateClosed extends Error {

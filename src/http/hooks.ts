@@ -4,7 +4,7 @@ import { Refused, type HandlerPlatform } from "../features/context.ts";
 import { addressKey } from "../kit/address-key.ts";
 import type { Log } from "../kit/log.ts";
 import { answerTo } from "./errors.ts";
-import { findHook, receiveHook, type Hook } from "./handlers.ts";
+import { findHook, receiveHook, type Hook } from "../features/follow/follow.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 
 declare module "fastify" {

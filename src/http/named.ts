@@ -1,7 +1,9 @@
 import { nameOf, namesOrganization, type Row } from "../contract/table.ts";
 import { Refused, type Caller, type NamedProject } from "../features/context.ts";
 import type { Db, Tx } from "../store/database.ts";
-import { finders, livingProject, ownTokenIds, type Found } from "./handlers.ts";
+import { livingProject } from "../features/projects/projects.ts";
+import { ownTokenIds } from "../features/tokens/tokens.ts";
+import { finders, type Found } from "./handlers.ts";
 
 /** Finds the object that a request's path names, if the caller may see it; undefined when it is missing. */
 export async function findNamed(db: Db | Tx, row: Row, caller: Caller, params: unknown): Promise<Found | undefined> {

@@ -15,7 +15,7 @@ import {
   shownName,
   startDevice,
   type Issued,
-} from "./handlers.ts";
+} from "../features/programs/programs.ts";
 import { addressOf, consentUrl, resourceMetadataPath } from "./oauth-address.ts";
 import { readOnlyForms } from "./own-form.ts";
 import type { RateLimiter } from "./rate-limiter.ts";

@@ -2,7 +2,8 @@ import { LRUCache } from "lru-cache";
 import type { Configuration, CustomFetch } from "openid-client";
 import { name as nameField } from "../contract/fields.ts";
 import { Refused, type HandlerPlatform } from "../features/context.ts";
-import { describeIssuer, mostAnswerBytes, providerTimeoutMs, type NewIdentity, type Provider } from "./handlers.ts";
+import type { NewIdentity } from "../features/people/people.ts";
+import { describeIssuer, mostAnswerBytes, providerTimeoutMs, type Provider } from "../features/providers/providers.ts";
 
 /** One attempt to sign in with a provider: what the answer must fit. */
 export interface Attempt {

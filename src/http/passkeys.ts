@@ -4,7 +4,7 @@ import type { AuthenticationResponseJSON, RegistrationResponseJSON } from "@simp
 import { Refused } from "../features/context.ts";
 import type { Db } from "../store/database.ts";
 import type { Vault } from "../store/vault.ts";
-import { selectPasskey, touchPasskey, useChallenge, type NewPasskey } from "./handlers.ts";
+import { selectPasskey, touchPasskey, useChallenge, type NewPasskey } from "../features/people/people.ts";
 
 /** Where passkeys are used: the control plane's own host. */
 export interface PasskeySite {

@@ -7,12 +7,12 @@ import {
   addPasskey,
   beginSession,
   join,
-  offeredProviders,
   readInvite,
   refreshSession,
   requireMayAddWay,
   switchOrganization,
-} from "./handlers.ts";
+} from "../features/people/people.ts";
+import { offeredProviders } from "../features/providers/providers.ts";
 import {
   createdPasskey,
   optionsToRegister,

@@ -3,7 +3,7 @@ import type { Caller } from "../features/context.ts";
 import { authenticate, limitRate, parse, requireRights } from "./admit.ts";
 import { Call } from "./call.ts";
 import type { Answer, PipelineOptions, PipelineRequest } from "./exchange.ts";
-import { claimKey, type HeldKey } from "./handlers.ts";
+import { claimKey, type HeldKey } from "../features/idempotency/idempotency.ts";
 import { requireWithinProjects } from "./named.ts";
 import type { ParsedInput } from "./parse.ts";
 import { idempotencyKeyOf, isDryRun } from "./write-options.ts";

@@ -10,7 +10,6 @@ import {
   beginSession,
   isRecent,
   join,
-  openProvider,
   personOfIdentity,
   readInvite,
   refreshSession,
@@ -18,9 +17,9 @@ import {
   sessionById,
   sessionWithText,
   type Browser,
-  type Provider,
   type Session,
-} from "./handlers.ts";
+} from "../features/people/people.ts";
+import { openProvider, type Provider } from "../features/providers/providers.ts";
 import { createOidcClient, type Answered, type OidcClient } from "./oidc.ts";
 import {
   answer,

@@ -1,6 +1,6 @@
 import { rehearsalLines } from "../contract/rehearsal.ts";
 import { escape, table, type Row } from "./decision-html.ts";
-import type { Review } from "./handlers.ts";
+import type { Review } from "../features/approvals/approvals.ts";
 
 export interface ShownReview extends Review {
   readonly project: string | null;

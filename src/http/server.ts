@@ -15,7 +15,7 @@ import { addDashboard, fontFaces, type BundleState, type ServePage } from "./das
 import { addDecisionPage } from "./decision-page.ts";
 import { answerTo } from "./errors.ts";
 import { eventStream } from "./event-stream.ts";
-import { authenticate, isToolsText, recordUse } from "./handlers.ts";
+import { authenticate, isToolsText, recordUse } from "../features/tokens/tokens.ts";
 import type { Forward } from "./forward.ts";
 import { addHooks } from "./hooks.ts";
 import { addHealth, type ReadyCheck } from "./health.ts";

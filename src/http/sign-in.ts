@@ -6,17 +6,15 @@ import type { Authenticator } from "./authenticator.ts";
 import { openCookie, readCookie, sealCookie, writeCookie } from "./cookies.ts";
 import {
   beginSession,
-  createSignInLink,
   endSession,
   keepSession,
-  peekSignInLink,
   personLinkPrefix,
   readPersonLink,
-  redeemSignInLink,
   sessionIdleMs,
   usePersonLink,
   type Browser,
-} from "./handlers.ts";
+} from "../features/people/people.ts";
+import { createSignInLink, peekSignInLink, redeemSignInLink } from "../features/tokens/tokens.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 
 export interface SignIn {

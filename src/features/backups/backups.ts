@@ -23,95 +23,19 @@ export {
   type CompletedBackup,
   type StoredBackup,
 } from "./queries.ts";
-export {
-  addPiece,
-  completePiece,
-  digestOf,
-  forgetPiece,
-  leftPiece,
-  markPurgedPieces,
-  markUnusedPieces,
-  reusePiece,
-  unusedPieces,
-} from "./pieces.ts";
+export * from "./pieces.ts";
 export { listText, readPieces, type ListedPiece } from "./read-pieces.ts";
 export { FileIndex } from "./file-index.ts";
 export { openSnapshot, SnapshotClosed, type Snapshot } from "./snapshots.ts";
-export {
-  abandonCopy,
-  advanceChain,
-  archiveFolder,
-  copiesOf,
-  beginCopy,
-  beginChain,
-  chainsOf,
-  completeCopy,
-  confirmChains,
-  deleteCopy,
-  deleteChain,
-  endChain,
-  endForMoment,
-  expireChain,
-  expiredChains,
-  expirePurgedChains,
-  isBeingArchived,
-  liveNameAt,
-  markChain,
-  openChains,
-  setArchiveProblem,
-  shortenChain,
-  troubledArchives,
-  unfinishedCopies,
-  type ArchiveCopy,
-  type ArchiveChain,
-} from "./archive-queries.ts";
-export {
-  isOverlong,
-  needsCopy,
-  oldCopies,
-  outsideText,
-  recoveryOf,
-  windowsOf,
-  type Recovery,
-} from "./archive-rules.ts";
+export * from "./archive-queries.ts";
+export * from "./archive-rules.ts";
 export { momentsAround, ownServer, restorableAt } from "./archive.ts";
 export { deleteOldDrills, drillStates, endDrill, failDrill, troubledDrills, type Evidence } from "./drills.ts";
 export { ArchiveDamaged } from "../../ports/storage.ts";
 export { checkArchive, openChecked, packArchive, unpackArchive, type ArchiveFile } from "./backup-archive.ts";
-export {
-  droppedDatabases,
-  forgetAllRestored,
-  forgetRestored,
-  hasDatabase,
-  insertRestored,
-  restoredDatabases,
-} from "./restored.ts";
-export {
-  beyondLimit,
-  endedFinals,
-  expired,
-  isDue,
-  type BackupWindow,
-  type FinalRetention,
-  type Retention,
-} from "./rules.ts";
-export {
-  hasRunning,
-  completeBackup,
-  endOperation,
-  failBackup,
-  isBeingStored,
-  namesInUse,
-  recordVerdict,
-  releaseOperation,
-  setProgress,
-  setStorageKey,
-  takeOperation,
-  type Problem,
-  type Progress,
-  type TakenOperation,
-  type Verdict,
-} from "./operations.ts";
+export * from "./restored.ts";
+export * from "./rules.ts";
+export * from "./operations.ts";
 
 /** Name prefix of scratch databases. Such a database may be dropped when no operation uses it. */
 export const scratchPrefix = "verify_";

@@ -13,17 +13,7 @@ import {
 import type { Lease } from "../../store/leases.ts";
 import { covers } from "./rules.ts";
 
-export {
-  besidePresent,
-  earlierRenewal,
-  evaluateRefusal,
-  nextLookMs,
-  renewalTime,
-  validText,
-  whyNoFirst,
-  whyNoOrder,
-  whyNoPreview,
-} from "./rules.ts";
+export * from "./rules.ts";
 export {
   certificatesMark,
   challengeAnswer,

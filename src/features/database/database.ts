@@ -10,18 +10,7 @@ import type { Wakeups } from "../../store/wakeups.ts";
 import { beginWaking } from "../sleep/sleep.ts";
 import { databaseOfDeployment, insertDatabase, type DatabaseRow } from "./queries.ts";
 
-export {
-  databaseFailed,
-  databaseOf,
-  databaseOfDeployment,
-  databaseReady,
-  databasesUsedBy,
-  sleepingServers,
-  takeDatabase,
-  wantedDatabases,
-  type DatabaseRow,
-  type SleepingServer,
-} from "./queries.ts";
+export * from "./queries.ts";
 
 export { deadTunnels, deleteOldTunnels, markTunnelClosed } from "./tunnel-queries.ts";
 

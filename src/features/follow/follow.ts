@@ -22,22 +22,8 @@ export {
   type DueStatus,
   type TakenFollow,
 } from "./queries.ts";
-export {
-  delayPreviewFetch,
-  endPreviewFetch,
-  newestBuilt,
-  takePreviewFetch,
-  type TakenPreviewFetch,
-} from "./preview-queries.ts";
-export {
-  commentOf,
-  deleteComments,
-  endComment,
-  queueComment,
-  takeComment,
-  type CommentEnd,
-  type DueComment,
-} from "./comment-queries.ts";
+export * from "./preview-queries.ts";
+export * from "./comment-queries.ts";
 export { commentHost, commentMarker, commentText, type CommentHost } from "./comment-rules.ts";
 export { retryAfterMs, showsStatuses, statusRequest, type HostRequest } from "./rules.ts";
 

@@ -2,13 +2,7 @@ import { sql } from "kysely";
 import type { Db, Tx } from "../../store/database.ts";
 
 export { addReplicaSamples, addTraffic, pruneMetrics, type MetricRetention, type ReplicaSample } from "./sampling.ts";
-export {
-  addPageProbe,
-  schedulePageProbes,
-  claimDuePageProbes,
-  type DuePageProbe,
-  type PageProbeResult,
-} from "./page-probes.ts";
+export * from "./page-probes.ts";
 export { countRequests } from "./queries.ts";
 export { bucketStarts, quantile, ranges } from "./rules.ts";
 export { edgeFamilies, storedFamilies } from "./platform-families.ts";

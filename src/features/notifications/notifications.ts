@@ -5,14 +5,7 @@ import type { Vault } from "../../store/vault.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
 import { insertNotifications } from "./queries.ts";
 
-export {
-  endNotifications,
-  markDelivered,
-  nextDueMs,
-  putOff,
-  takeNotification,
-  type TakenNotification,
-} from "./queries.ts";
+export * from "./queries.ts";
 
 export interface Sending {
   readonly vault: Vault;

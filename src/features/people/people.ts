@@ -18,22 +18,7 @@ import { idleMs, sessionMs } from "./rules.ts";
 export { selectPasskey, touchPasskey, useChallenge, type NewPasskey } from "./queries.ts";
 export { idleMs as sessionIdleMs, isRecent } from "./rules.ts";
 export { personLinkPrefix, readPersonLink, usePersonLink } from "./accounts.ts";
-export {
-  addIdentity,
-  addPasskey,
-  identitiesOf,
-  passkeysOf,
-  personOfIdentity,
-  refreshSession,
-  removeWay,
-  renamePasskey,
-  renamePerson,
-  requireMayAddWay,
-  sessionById,
-  sessionWithText,
-  type NewIdentity,
-  type Session,
-} from "./sign-in-ways.ts";
+export * from "./sign-in-ways.ts";
 
 /** Where a person signs in. */
 export interface Browser {

@@ -5,21 +5,7 @@ import { recordEvent } from "../activity/activity.ts";
 import { lockProject, type ProjectKey } from "../projects/projects.ts";
 import { insertPurge, purgeableProjects, runningPurge } from "./queries.ts";
 
-export {
-  deleteDatabaseRow,
-  deleteProjectRows,
-  endPurge,
-  expireOtherBackups,
-  historyOf,
-  isBusy,
-  isPurged,
-  purgeState,
-  releasePurge,
-  runningPurge,
-  takePurge,
-  updatePurge,
-  type TakenPurge,
-} from "./queries.ts";
+export * from "./queries.ts";
 
 /** Requests the purge of a deleted project; returns its id, or the id of the purge already running. */
 export async function requestPurge(

@@ -5,21 +5,7 @@ import { raiseAlerts, type Alerting, type Watched } from "../alerts/alerts.ts";
 import { allChecks, checksOf, deleteChecks, forgetMachines, lockMonitoring, upsertChecks } from "./queries.ts";
 import { nextRows, shownStatus, worstOf, type CheckReport } from "./rules.ts";
 
-export {
-  backupAges,
-  countDomains,
-  cronLateness,
-  lastRouteVersion,
-  lateNotifications,
-  machineAges,
-  openWork,
-  partsOnDisk,
-  projectsNearLimits,
-  ownDatabase,
-  readyDatabaseNames,
-  troubledDatabases,
-  troubledDomains,
-} from "./evidence.ts";
+export * from "./evidence.ts";
 export { retireMachine } from "./queries.ts";
 export type { CheckReport, Finding } from "./rules.ts";
 

@@ -22,17 +22,7 @@ import { hashOf, isSessionText, isTokenText, isToolsText, newTokenText, prefixOf
 
 export { isInUse, lockKeepsOwner, ownTokenIds, reachedProjects } from "./queries.ts";
 export { createSignInLink, peekSignInLink, redeemSignInLink } from "./sign-in-links.ts";
-export {
-  expiryWithin,
-  hashOf,
-  isSessionText,
-  isTokenText,
-  isToolsText,
-  mayRevoke,
-  mayRevokeOthers,
-  newTokenText,
-  rightsWithin,
-} from "./rules.ts";
+export * from "./rules.ts";
 
 // The first organization belongs to the machine's operator, who should never reach the limit of other organizations.
 const firstOrganizationProjects = 1000;
