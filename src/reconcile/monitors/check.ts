@@ -36,7 +36,7 @@ export async function runCheck(check: Check, machine: string, log: Log): Promise
       error instanceof LookTooLong
         ? "The check took too long."
         : "The check could not run; the control plane's log has the reason.";
-    return { ...report, findings: [{ subject: "", status: "unknown", detail, hint: null }], partial: true };
+    return { ...report, findings: [overall("unknown", detail)], partial: true };
   } finally {
     clearTimeout(timer);
     ending.abort();
@@ -45,10 +45,14 @@ export async function runCheck(check: Check, machine: string, log: Log): Promise
 
 class LookTooLong extends Error {}
 
-/** Returns the finding about a check as a whole. */
-export function overall(status: CheckStatus, detail: string, hint: string | null = null): Finding {
-  return { subject: "", status, detail, hint };
+/** Returns the finding about one of a check's subjects. */
+export function about(subject: string, status: CheckStatus, detail: string, hint: string | null): Finding {
+  return { subject, status, detail, hint };
 }
+
+/** Returns the finding about a check as a whole. */
+export const overall = (status: CheckStatus, detail: string, hint: string | null = null): Finding =>
+  about("", status, detail, hint);
 
 const mostListed = 20;
 const order: readonly CheckStatus[] = ["fail", "unknown", "warn", "ok", "off"];

@@ -20,29 +20,32 @@ export interface DiskUse {
 const leastBytes = 512 * 1024 ** 2;
 
 /** Evaluates the space on the data folder's disk. `fail` means that writes are about to be refused. */
-export function evaluateDisk({ total, free, available }: DiskUse, { warnPercent, failPercent }: Thresholds): Finding {
+export function evaluateDisk({ total, free, available }: DiskUse, thresholds: Thresholds): Finding {
   const used = total - free;
   const percent = (100 * used) / Math.max(1, used + available);
   // Like df: space that the file system reserves for root counts neither as used nor as free.
   const detail = `${bytesText(available)} of ${bytesText(used + available)} is free on the data folder's disk (${percent.toFixed(0)} % used).`;
-  if (percent >= failPercent || available < leastBytes) return overall("fail", detail, roomHint);
-  return percent >= warnPercent ? overall("warn", detail, roomHint) : overall("ok", detail);
+  const hint = "`berth platform` shows what uses the space. Free space, or give the data folder a larger disk.";
+  return available < leastBytes ? overall("fail", detail, hint) : evaluateShare(percent, thresholds, { detail, hint });
 }
 
-const roomHint = "`berth platform` shows what uses the space. Free space, or give the data folder a larger disk.";
+function evaluateShare(
+  percent: number,
+  { warnPercent, failPercent }: Thresholds,
+  { detail, hint }: { readonly detail: string; readonly hint: string },
+): Finding {
+  if (percent >= failPercent) return overall("fail", detail, hint);
+  return percent >= warnPercent ? overall("warn", detail, hint) : overall("ok", detail);
+}
 
 /** Evaluates how many more files the data folder's disk can hold. Some file systems have no such limit: total 0. */
-export function evaluateInodes(
-  { total, free }: Pick<DiskUse, "total" | "free">,
-  { warnPercent, failPercent }: Thresholds,
-): Finding {
+export function evaluateInodes({ total, free }: Pick<DiskUse, "total" | "free">, thresholds: Thresholds): Finding {
   if (total === 0) return overall("ok", "The file system does not limit the number of files.");
   const percent = (100 * (total - free)) / total;
   const detail = `The data folder's disk uses ${percent.toFixed(0)} % of its inodes, which limit how many files it can hold.`;
   const hint =
     "Caches and old releases hold the most files. Delete files, or give the data folder a file system with more inodes.";
-  if (percent >= failPercent) return overall("fail", detail, hint);
-  return percent >= warnPercent ? overall("warn", detail, hint) : overall("ok", detail);
+  return evaluateShare(percent, thresholds, { detail, hint });
 }
 
 export interface MemoryUse {
@@ -67,13 +70,12 @@ export function memoryWithin(machine: MemoryUse, container: MemoryUse): MemoryUs
 }
 
 /** Evaluates the memory that programs can still allocate without swapping. */
-export function evaluateMemory({ total, available }: MemoryUse, { warnPercent, failPercent }: Thresholds): Finding {
+export function evaluateMemory({ total, available }: MemoryUse, thresholds: Thresholds): Finding {
   const percent = (100 * (total - available)) / total;
   const detail = `${percent.toFixed(0)} % of ${bytesText(total)} is in use; ${bytesText(available)} is available.`;
   const hint =
     "`berth platform` shows how much memory all replicas together may use. Lower BERTH_APP_MEMORY_MIB or scale down, or add memory.";
-  if (percent >= failPercent) return overall("fail", detail, hint);
-  return percent >= warnPercent ? overall("warn", detail, hint) : overall("ok", detail);
+  return evaluateShare(percent, thresholds, { detail, hint });
 }
 
 /** Evaluates the five-minute load average. Never fails: a busy machine is slow, not broken. */

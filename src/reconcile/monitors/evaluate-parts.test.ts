@@ -48,6 +48,11 @@ describe("the backups of the platform", () => {
   ] as const;
   for (const { name, backups, status } of table)
     test(name, () => assert.equal(evaluatePlatformBackups(backups, now, 30 * 3_600_000).status, status));
+
+  test("are shown with their age", () => {
+    const { detail } = evaluatePlatformBackups([made("completed", 20)], now, 30 * 3_600_000);
+    assert.equal(detail, "The newest backup of the platform is 20 h old.");
+  });
 });
 
 describe("the edge", () => {

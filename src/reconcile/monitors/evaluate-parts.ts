@@ -3,7 +3,7 @@ import type { Finding } from "../../features/status/status.ts";
 import type { EdgeStatus } from "../../ports/edge.ts";
 import type { MissingPart } from "../../ports/runtime.ts";
 import type { TaskStatus } from "../driver.ts";
-import { listed, overall, spanText } from "./check.ts";
+import { about, listed, overall, spanText } from "./check.ts";
 import { counted } from "../../kit/counted.ts";
 
 export interface OwnDatabase {
@@ -60,14 +60,11 @@ export function evaluateTasks(tasks: readonly TaskStatus[], now: Date, sinceMs: 
   const bad = tasks.flatMap((task): Finding[] => {
     const ageMs = task.last_ok_at === null ? sinceMs : now.getTime() - Date.parse(task.last_ok_at);
     const lateMs = ageMs - grace.periods * task.period_ms;
-    const hint = "The control plane's log says why.";
-    if (task.failing) {
-      const detail = `The task ${task.name} fails; it last succeeded ${spanText(ageMs / 1000)} ago.`;
-      return [{ subject: task.name, status: lateMs >= grace.failMs ? "fail" : "warn", detail, hint }];
-    }
-    if (lateMs < grace.warnMs) return [];
-    const detail = `The task ${task.name} has not finished for ${spanText(ageMs / 1000)}.`;
-    return [{ subject: task.name, status: lateMs >= grace.failMs ? "fail" : "warn", detail, hint }];
+    if (!task.failing && lateMs < grace.warnMs) return [];
+    const span = spanText(ageMs / 1000);
+    const problem = task.failing ? `fails; it last succeeded ${span} ago` : `has not finished for ${span}`;
+    const status = lateMs >= grace.failMs ? "fail" : "warn";
+    return [about(task.name, status, `The task ${task.name} ${problem}.`, "The control plane's log says why.")];
   });
   return listed(bad, { ok: `All ${tasks.length} tasks run on time.`, bad: "Tasks that fail or are late" });
 }
@@ -77,21 +74,15 @@ const heartbeatMs = { warn: 15_000, fail: 60_000 };
 export function evaluateScheduler(task: TaskStatus | undefined, now: Date, sinceMs: number): Finding {
   if (task === undefined) return overall("fail", "This control plane runs no scheduler.");
   const ageMs = task.last_ok_at === null ? sinceMs : now.getTime() - Date.parse(task.last_ok_at);
-  const detail = `The scheduler last ran ${spanText(ageMs / 1000)} ago: ${task.detail}.`;
-  if (ageMs < heartbeatMs.warn) return overall("ok", detail);
+  const last = `The scheduler last ran ${spanText(ageMs / 1000)} ago`;
+  if (ageMs < heartbeatMs.warn) return overall("ok", `${last}: ${task.detail}.`);
   const hint = "Cron jobs start late or not at all; the control plane's log has the reason.";
-  const told = `The scheduler last ran ${spanText(ageMs / 1000)} ago.`;
-  return overall(ageMs >= heartbeatMs.fail ? "fail" : "warn", told, hint);
+  return overall(ageMs >= heartbeatMs.fail ? "fail" : "warn", `${last}.`, hint);
 }
 
 /** Lists the parts of the isolation between projects that don't work on this machine. */
 export function evaluateIsolation(missing: readonly MissingPart[]): readonly Finding[] {
-  const bad = missing.map(({ part, effect, remedy }): Finding => ({
-    subject: part,
-    status: "warn",
-    detail: effect,
-    hint: remedy,
-  }));
+  const bad = missing.map(({ part, effect, remedy }) => about(part, "warn", effect, remedy));
   return listed(bad, { ok: "Every part of the isolation works.", bad: "Missing parts of the isolation" });
 }
 
@@ -110,14 +101,8 @@ export function evaluateNotifications(states: readonly NotifierState[]): readonl
     const isLate = waiting > 0 && (seconds ?? 0) >= lateSeconds;
     if (!isLate && given_up === 0) return [];
     const detail = `Messages that wait for ${notifier}: ${waiting}, the oldest for ${spanText(seconds ?? 0)}; given up within the last hour: ${given_up}.`;
-    return [
-      {
-        subject: notifier,
-        status: given_up > 0 ? "fail" : "warn",
-        detail,
-        hint: "Approvals and alerts do not reach you this way. The control plane's log has the receiver's response.",
-      },
-    ];
+    const hint = "Approvals and alerts do not reach you this way. The control plane's log has the receiver's response.";
+    return [about(notifier, given_up > 0 ? "fail" : "warn", detail, hint)];
   });
   return listed(bad, { ok: "Messages to the operator arrive.", bad: "Channels that do not deliver" });
 }
@@ -129,15 +114,10 @@ export function evaluateControlPlanes(
   machines: readonly { readonly name: string; readonly seconds: number }[],
 ): readonly Finding[] {
   const silent = machines.filter(({ seconds }) => seconds >= silenceSeconds);
-  const bad = silent.map(({ name, seconds }): Finding => {
-    const detail = `The control plane on ${name} has not reported for ${spanText(seconds)}.`;
-    return {
-      subject: name,
-      status: "fail",
-      detail,
-      hint: "Start it again. If you removed it on purpose, this check forgets it after a day.",
-    };
-  });
+  const hint = "Start it again. If you removed it on purpose, this check forgets it after a day.";
+  const bad = silent.map(({ name, seconds }) =>
+    about(name, "fail", `The control plane on ${name} has not reported for ${spanText(seconds)}.`, hint),
+  );
   return listed(bad, {
     ok: `${counted(machines.length, "control plane")} reported within the last ${spanText(silenceSeconds)}.`,
     bad: "Control planes that are silent",
@@ -156,12 +136,9 @@ export function evaluatePlatformBackups(backups: readonly Backup[], now: Date, o
   if (newest.problem !== null)
     return overall("warn", `The newest backup of the platform is incomplete. ${newest.problem}`, backUpHint);
   const ageMs = completed === undefined ? 0 : now.getTime() - Date.parse(completed.created_at);
-  const detail = completed === undefined ? "being made" : `${spanText(ageMs)} old`;
-  return overall(
-    ageMs > oldMs ? "fail" : "ok",
-    `The newest backup of the platform is ${detail}.`,
-    ageMs > oldMs ? backUpHint : null,
-  );
+  const state = completed === undefined ? "being made" : `${spanText(ageMs / 1000)} old`;
+  const detail = `The newest backup of the platform is ${state}.`;
+  return ageMs > oldMs ? overall("fail", detail, backUpHint) : overall("ok", detail);
 }
 
 const backUpHint = "Remove the cause, then make one: `berth platform backup`.";

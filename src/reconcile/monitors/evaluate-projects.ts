@@ -3,7 +3,7 @@ import type { ObservedHealth } from "../../features/health/health.ts";
 import type { Finding } from "../../features/status/status.ts";
 import { counted } from "../../kit/counted.ts";
 import { bytesText } from "../../kit/bytes-text.ts";
-import { listed, overall, spanText } from "./check.ts";
+import { about, listed, overall, spanText } from "./check.ts";
 
 interface OfProject {
   /** `organization/project`. */
@@ -25,19 +25,12 @@ export function evaluateDatabases({ total, troubled, silent }: DatabaseStates): 
     "Berth tries to start it again every few seconds; the control plane's log has the reason of the failure.";
   const bad = troubled
     .filter(({ status, seconds }) => status === "failed" || seconds >= provisioningSeconds)
-    .map(({ subject, status, seconds }): Finding => {
-      const detail =
-        status === "failed"
-          ? "The database could not be started."
-          : `Berth has been creating the database for ${spanText(seconds)}.`;
-      return { subject, status: status === "failed" ? "fail" : "warn", detail, hint };
-    });
-  const down = silent.map((subject): Finding => ({
-    subject,
-    status: "fail",
-    detail: "The database does not respond.",
-    hint,
-  }));
+    .map(({ subject, status, seconds }) =>
+      status === "failed"
+        ? about(subject, "fail", "The database could not be started.", hint)
+        : about(subject, "warn", `Berth has been creating the database for ${spanText(seconds)}.`, hint),
+    );
+  const down = silent.map((subject) => about(subject, "fail", "The database does not respond.", hint));
   return listed([...bad, ...down], {
     ok:
       total === 0
@@ -59,29 +52,17 @@ export interface TroubledDomain extends OfProject {
 export function evaluateDomains(troubled: readonly TroubledDomain[], served: number): readonly Finding[] {
   const lost = troubled
     .filter(({ kind }) => kind === "lost")
-    .map(({ subject, seconds }): Finding => {
+    .map(({ subject, seconds }) => {
       const detail = `Its DNS records have pointed elsewhere for ${spanText(seconds)}; Berth serves it until the grace time is over.`;
-      return {
-        subject,
-        status: "warn",
-        detail,
-        hint: "Its owner has to set the records again; `berth domains check` shows which.",
-      };
+      const hint = "Its owner has to set the records again; `berth domains check` shows which.";
+      return about(subject, "warn", detail, hint);
     });
   const late = troubled.filter(({ kind }) => kind === "late");
-  const [first] = late;
-  const unasked: Finding[] =
-    first === undefined
-      ? []
-      : [
-          {
-            subject: "look-ups",
-            status: "warn",
-            detail: `${counted(late.length, "hostname")} should have been looked up ${spanText(first.seconds)} ago.`,
-            hint: "Check BERTH_DNS_SERVERS and the task `domains`.",
-          },
-        ];
-  return listed([...unasked, ...lost], {
+  const overdue = late.slice(0, 1).map(({ seconds }) => {
+    const detail = `${counted(late.length, "hostname")} should have been looked up ${spanText(seconds)} ago.`;
+    return about("look-ups", "warn", detail, "Check BERTH_DNS_SERVERS and the task `domains`.");
+  });
+  return listed([...overdue, ...lost], {
     ok:
       served === 0
         ? "No custom hostname is served."
@@ -96,15 +77,12 @@ const lastDaysSeconds = 3 * 86_400;
 export function evaluateCertificates(troubled: readonly TroubledDomain[], count: number): readonly Finding[] {
   const bad = troubled
     .filter(({ kind }) => kind === "certificate" || kind === "ending")
-    .map(({ subject, kind, seconds, detail }): Finding => {
+    .map(({ subject, kind, seconds, detail }) => {
       const isEnding = kind === "ending";
       const what = isEnding ? `Its certificate expires in ${spanText(seconds)}.` : "It has no valid certificate.";
-      return {
-        subject,
-        status: isEnding && seconds > lastDaysSeconds ? "warn" : "fail",
-        detail: detail === null ? what : `${what} ${detail}`,
-        hint: "`berth domains` shows the reason and the next attempt.",
-      };
+      const status = isEnding && seconds > lastDaysSeconds ? "warn" : "fail";
+      const hint = "`berth domains` shows the reason and the next attempt.";
+      return about(subject, status, detail === null ? what : `${what} ${detail}`, hint);
     });
   if (bad.length === 0 && count === 0) return [overall("off", "No hostname has a certificate.")];
   return listed(bad, {
@@ -125,29 +103,18 @@ export function evaluateBackups(
   most: { readonly seconds: number; readonly daily: boolean },
 ): readonly Finding[] {
   const bad = ages.flatMap(({ subject, database_seconds, backup_seconds, verification }): Finding[] => {
-    if (verification === "mismatch" || verification === "failed")
-      return [
-        {
-          subject,
-          status: "fail",
-          detail: "Its newest backup failed its verification.",
-          hint: "Create another one with `berth backups create` and verify it.",
-        },
-      ];
+    if (verification === "mismatch" || verification === "failed") {
+      const hint = "Create another one with `berth backups create` and verify it.";
+      return [about(subject, "fail", "Its newest backup failed its verification.", hint)];
+    }
     const seconds = backup_seconds ?? database_seconds;
     if (!most.daily || seconds < most.seconds) return [];
     const detail =
       backup_seconds === null
         ? `It has no backup after ${spanText(seconds)}.`
         : `Its newest backup is ${spanText(seconds)} old.`;
-    return [
-      {
-        subject,
-        status: seconds >= 2 * most.seconds ? "fail" : "warn",
-        detail,
-        hint: "`berth backups` shows why the last one failed.",
-      },
-    ];
+    const status = seconds >= 2 * most.seconds ? "fail" : "warn";
+    return [about(subject, status, detail, "`berth backups` shows why the last one failed.")];
   });
   if (!most.daily && bad.length === 0)
     return [overall("off", "Automatic backups are switched off (BERTH_BACKUP_WINDOW).")];
@@ -194,7 +161,7 @@ export function evaluateHealth(seen: readonly ObservedHealth[], now: Date): read
     if (state !== "down" && state !== "crashing" && state !== "degraded") return [];
     const isDown = state === "down" && since !== null && now.getTime() - Date.parse(since) >= downMs;
     const status = isDown || is_loop ? "fail" : "warn";
-    return [{ subject, status, detail: sentence, hint: next?.advice ?? null }];
+    return [about(subject, status, sentence, next?.advice ?? null)];
   });
   return listed(bad, { ok: "All applications serve.", bad: "Applications that do not serve as they should" });
 }
@@ -210,14 +177,14 @@ interface NearLimit {
 /** Evaluates projects' disk use. Only a limit that stops a project from writing or building is a failure. */
 export function evaluateDiskLimits(near: readonly NearLimit[]): readonly Finding[] {
   const byProject = Map.groupBy(near, ({ subject }) => subject);
-  const bad = [...byProject].map(([subject, shares]): Finding => {
+  const bad = [...byProject].map(([subject, shares]) => {
     const isOver = shares.some(({ access, bytes, limit }) => access !== "open" || bytes > limit);
     const detail = shares
       .map(({ kind, bytes, limit }) => `${kind} ${bytesText(bytes)} of ${bytesText(limit)}`)
       .join(", ");
     const hint =
       "The project's owner can free space (`berth disk`), or you can change its limits (`berth disk limits`).";
-    return { subject, status: isOver ? "fail" : "warn", detail: `${detail}.`, hint };
+    return about(subject, isOver ? "fail" : "warn", `${detail}.`, hint);
   });
   return listed(bad, { ok: "Every project is within its disk limits.", bad: "Projects near or over a disk limit" });
 }
@@ -250,14 +217,8 @@ export function evaluateWork(work: readonly OpenWork[], limits: WorkLimits): rea
         ((abandoned_seconds ?? 0) >= abandonedSeconds && `lost its worker ${spanText(abandoned_seconds ?? 0)} ago`);
     if (problem === false) return [];
     const text = `${kind === "build" ? "Build" : "Deployment"} ${number} ${problem}.`;
-    return [
-      {
-        subject: `${subject} ${kind} ${number}`,
-        status: is_running ? "fail" : "warn",
-        detail: text,
-        hint: "See the check `reconcilers`; after a restart of the control plane the work continues.",
-      },
-    ];
+    const hint = "See the check `reconcilers`; after a restart of the control plane the work continues.";
+    return [about(`${subject} ${kind} ${number}`, is_running ? "fail" : "warn", text, hint)];
   });
   return listed(bad, {
     ok: `Builds and deployments in progress: ${work.length}, none of them for too long.`,
@@ -273,12 +234,10 @@ interface GivenUpWebhook {
 
 /** Lists webhooks that the platform disabled. Findings leave out their names, which are for the organization only. */
 export function evaluateWebhooks(givenUp: readonly GivenUpWebhook[]): readonly Finding[] {
-  const bad = givenUp.map(({ id, slug, disabled_reason }): Finding => ({
-    subject: `${slug}/${id}`,
-    status: "warn",
-    detail: `Berth switched the webhook off. ${disabled_reason ?? ""}`.trim(),
-    hint: "Once the receiver works, an owner of the organization runs `berth webhooks on`.",
-  }));
+  const hint = "Once the receiver works, an owner of the organization runs `berth webhooks on`.";
+  const bad = givenUp.map(({ id, slug, disabled_reason }) =>
+    about(`${slug}/${id}`, "warn", `Berth switched the webhook off. ${disabled_reason ?? ""}`.trim(), hint),
+  );
   return listed(bad, { ok: "No webhook was switched off.", bad: "Webhooks that were switched off" });
 }
 
@@ -288,14 +247,20 @@ type Troubled = readonly { readonly subject: string; readonly problem: string }[
 export function evaluateArchives(archives: Troubled, drills: Troubled): readonly Finding[] {
   const behind = archives
     .filter(({ problem }) => problem !== ownServer)
-    .map(({ subject, problem }): Finding => ({
-      ...{ subject, status: "warn", detail: problem },
-      hint: "Until it is stored again, a lost disk loses what the database wrote since. `berth backups archive` shows since when.",
-    }));
-  const broken = drills.map(({ subject, problem }): Finding => ({
-    ...{ subject, status: "fail", detail: `The newest trial restore from the archive did not pass. ${problem}` },
-    hint: "`berth backups drills` shows them. Make a backup now: `berth backups create`.",
-  }));
+    .map(({ subject, problem }) => {
+      const hint =
+        "Until it is stored again, a lost disk loses what the database wrote since. `berth backups archive` shows since when.";
+      return about(subject, "warn", problem, hint);
+    });
+  const broken = drills.map(({ subject, problem }) => {
+    const detail = `The newest trial restore from the archive did not pass. ${problem}`;
+    return about(
+      subject,
+      "fail",
+      detail,
+      "`berth backups drills` shows them. Make a backup now: `berth backups create`.",
+    );
+  });
   return listed([...broken, ...behind.filter(({ subject }) => drills.every((each) => each.subject !== subject))], {
     ok: "The log of every database is stored, and every trial restore passed.",
     bad: "Databases whose archive has a problem",

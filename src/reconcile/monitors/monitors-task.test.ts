@@ -18,8 +18,7 @@ import { silentLog } from "../../kit/log.ts";
 import type { EdgeStatus } from "../../ports/edge.ts";
 import type { Vault } from "../../store/vault.ts";
 import { openWakeups, type Wakeups } from "../../store/wakeups.ts";
-import type { Task } from "../driver.ts";
-import type { MonitorSettings } from "../platform.ts";
+import type { Task, MonitorSettings } from "../platform.ts";
 import { folderSizes, monitorsTask } from "./monitors-task.ts";
 
 let database: TestDatabase;

@@ -4,8 +4,7 @@ import { addMachineSample } from "../../features/metrics/metrics.ts";
 import { saveMachine, type MachineDescription } from "../../features/platform/platform.ts";
 import { ownDatabase, recordReports, retireMachine } from "../../features/status/status.ts";
 import { run } from "../../kit/exec.ts";
-import type { Task } from "../driver.ts";
-import type { Platform } from "../platform.ts";
+import type { Task, Platform } from "../platform.ts";
 import { runCheck, type Check } from "./check.ts";
 import {
   evaluateClock,
