@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { connect as connectTls } from "node:tls";
 import type { Target } from "./edge.ts";
 
-// Applications and clients that attack an edge, for its suite and for the bench.
+// Applications and clients that attack an edge, for its suite.
 
 /** Where an edge listens, and for which protocol. */
 export interface EdgeAddress {
@@ -27,25 +27,20 @@ function begin(edge: EdgeAddress, host: string, options: RequestOptions): Client
   return over === "http" ? request(named) : requestTls(named);
 }
 
-/**
- * Starts an application that sends raw bytes: `respond` gets each connection after its first request. By default it listens on any loopback
- * port.
- */
-export async function startRawApp(
-  respond: (socket: Socket, head: string) => void,
-  at = { host: "127.0.0.1", port: 0 },
-): Promise<RawApp> {
+/** Starts an application that sends raw bytes: `respond` gets each connection after its first request. */
+export async function startRawApp(respond: (socket: Socket, head: string) => void): Promise<RawApp> {
+  const host = "127.0.0.1";
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket.on("error", () => {}).on("close", () => sockets.delete(socket)));
     socket.on("data", (bytes: Buffer) => respond(socket, bytes.toString("latin1")));
   });
-  await new Promise<void>((resolve) => server.listen(at.port, at.host, resolve));
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
   const close = () => {
     server.close();
     for (const socket of sockets) socket.destroy();
   };
-  return { target: { host: at.host, port: (server.address() as AddressInfo).port }, close };
+  return { target: { host, port: (server.address() as AddressInfo).port }, close };
 }
 
 export interface RawApp {
@@ -58,7 +53,7 @@ export const startChunkFlood = (): Promise<RawApp> => startRawApp(pourChunks);
 
 const chunks = Buffer.from("1\r\nx\r\n".repeat(10_000));
 
-export function pourChunks(socket: Socket): void {
+function pourChunks(socket: Socket): void {
   socket.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
   const pour = () => {
     while (!socket.destroyed && socket.write(chunks));
@@ -71,7 +66,7 @@ export function pourChunks(socket: Socket): void {
 export const startHostileApp = (random: Random): Promise<RawApp> =>
   startRawApp((socket) => answerHostilely(socket, random));
 
-export function answerHostilely(socket: Socket, random: Random): void {
+function answerHostilely(socket: Socket, random: Random): void {
   const bytes = Buffer.from(hostileAnswer(random), "latin1");
   const cut = random(bytes.length + 1);
   socket.write(bytes.subarray(0, cut));

@@ -2,7 +2,6 @@ import { apiBenchLacks, measureApi } from "./api.ts";
 import { archiveBenchLacks, archiveS3BenchLacks, measureArchives, measureArchivesInS3 } from "./archive.ts";
 import { archiveCostLacks, measureArchiveCost } from "./archive-cost.ts";
 import { backupBenchLacks, measureBackups } from "./backup.ts";
-import { measureCombinedAttack } from "./combined-attack.ts";
 import { haproxyBenchLacks, measureHaproxy } from "./edge-haproxy.ts";
 import { dashboardBenchLacks, measureDashboard } from "./dashboard.ts";
 import { measureDeploys } from "./deploy.ts";
@@ -33,7 +32,6 @@ const benches: readonly Bench[] = [
   { name: "growth-swarm", lacks: dockerBenchLacks, measure: () => measureRows(startOnSwarm) },
   { name: "edge-haproxy", lacks: haproxyBenchLacks, measure: measureHaproxy },
   { name: "edge-rows", measure: measureEdgeRows },
-  { name: "combined-attack", measure: measureCombinedAttack },
   { name: "api", lacks: apiBenchLacks, measure: measureApi },
   { name: "archive", lacks: archiveBenchLacks, measure: measureArchives },
   { name: "archive-s3", lacks: archiveS3BenchLacks, measure: measureArchivesInS3 },
