@@ -7,11 +7,11 @@ import {
 } from "@tanstack/react-query";
 import { createContext, use, useCallback, useRef } from "react";
 import type { z } from "zod";
-import { ApiError } from "../../contract/client.ts";
-import type { Answer, AnyInput, CallInput, Client } from "../../contract/client.ts";
+import { ApiError, type Answer, type AnyInput, type CallInput, type Client } from "../../contract/client.ts";
 import type { dryRun } from "../../contract/dry-run.ts";
 import { route, type RouteName } from "../../contract/routes.ts";
 import { loadPart } from "./load-part.ts";
+import { getRouteApi } from "@tanstack/react-router";
 
 export const ClientContext = createContext<Client | null>(null);
 
@@ -100,4 +100,17 @@ export function useDryRun(name: RouteName, { params, query = {} }: AnyInput): Us
 export function call<N extends RouteName>(client: Client, name: N, input: CallInput<N>): Promise<Answer<N>> {
   const untyped = client.call as (name: RouteName, input: AnyInput) => Promise<unknown>;
   return untyped(name, input as AnyInput) as Promise<Answer<N>>;
+}
+
+const projectRoute = getRouteApi("/projects/$slug");
+
+export type Project = Answer<"projects.get">;
+
+export function useProject() {
+  const slug = useSlug();
+  return useCall("projects.get", { params: { slug } });
+}
+
+export function useSlug(): string {
+  return projectRoute.useParams().slug;
 }

@@ -1,7 +1,7 @@
 import { Search } from "lucide-react";
 import { useEffect, useId, useState, type KeyboardEvent } from "react";
 import { useIsPhone } from "../data/use-is-phone.ts";
-import { Dot } from "../ui/status.tsx";
+import { Dot } from "../ui/text.tsx";
 import { useModal } from "../ui/use-modal.ts";
 import type { Asked } from "./actions.ts";
 import type { PaletteScope } from "./open-palette.ts";

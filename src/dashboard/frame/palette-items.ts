@@ -7,7 +7,7 @@ import { useMe, whyNot } from "../data/me.ts";
 import { signOut } from "../data/session.ts";
 import { setTheme } from "../data/theme.ts";
 import { globalActions, projectActions, type Asked } from "./actions.ts";
-import type { Tone } from "../ui/status.tsx";
+import type { Tone } from "../ui/text.tsx";
 import type { PaletteScope } from "./open-palette.ts";
 import { matchRank, projectTabs, sections } from "./places.ts";
 import { standOf, type OverviewProject } from "./stand.ts";

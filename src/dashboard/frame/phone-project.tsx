@@ -1,9 +1,8 @@
 import { Link, useRouterState } from "@tanstack/react-router";
 import { ChevronDown, ChevronsUpDown, Ellipsis } from "lucide-react";
 import { useEffect, useState } from "react";
-import { useCall } from "../data/api.ts";
+import { useCall, type Project } from "../data/api.ts";
 import { visible } from "../data/format.ts";
-import type { Project } from "../data/project.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { openPalette, type PaletteScope } from "./open-palette.ts";

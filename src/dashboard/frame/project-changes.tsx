@@ -1,6 +1,5 @@
 import type { ComponentType } from "react";
-import { useCall } from "../data/api.ts";
-import type { Project } from "../data/project.ts";
+import { useCall, type Project } from "../data/api.ts";
 import { textOf } from "../data/text-of.ts";
 import { maintenanceButton, maintenanceLead, MaintenanceText } from "../pages/projects/maintenance.tsx";
 import { LimitsDialog } from "../pages/disk/limits-dialog.tsx";

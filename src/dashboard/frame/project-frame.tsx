@@ -1,10 +1,9 @@
 import { Link, Outlet } from "@tanstack/react-router";
 import { ChevronsUpDown, Ellipsis } from "lucide-react";
 import { ApiError } from "../../contract/client.ts";
-import { useCall } from "../data/api.ts";
-import { useProject, useSlug, type Project } from "../data/project.ts";
+import { useCall, useProject, useSlug, type Project } from "../data/api.ts";
 import { IconButton } from "../ui/button.tsx";
-import { PageView } from "../ui/view.tsx";
+import { PageView } from "../ui/page.tsx";
 import { NotFound } from "./not-found.tsx";
 import { openPalette } from "./open-palette.ts";
 import { PreviewOf, ProjectLink, ProjectStatus } from "./project-status.tsx";

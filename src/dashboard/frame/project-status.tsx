@@ -1,10 +1,8 @@
 import { Link } from "@tanstack/react-router";
 import { ExternalLink } from "lucide-react";
-import { useCall } from "../data/api.ts";
+import { useCall, type Project } from "../data/api.ts";
 import { shortCommit, visible } from "../data/format.ts";
-import type { Project } from "../data/project.ts";
-import { Dot, Status } from "../ui/status.tsx";
-import { Ago, Mono, Plain } from "../ui/text.tsx";
+import { Dot, Status, Ago, Mono, Plain } from "../ui/text.tsx";
 import { seenIn, standOf } from "./stand.ts";
 
 interface OfProject {

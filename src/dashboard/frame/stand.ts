@@ -1,6 +1,6 @@
 import type { Answer } from "../../contract/client.ts";
 import type { Health } from "../../contract/health.ts";
-import type { Tone } from "../ui/status.tsx";
+import type { Tone } from "../ui/text.tsx";
 
 export type OverviewProject = Answer<"overview.get">["projects"][number];
 

@@ -4,11 +4,12 @@ import type { RouteName } from "../../contract/routes.ts";
 import { useAction } from "../data/api.ts";
 import { visible } from "../data/format.ts";
 import { useWhyNot } from "../data/me.ts";
-import { Button } from "./button.tsx";
+import { Button, RemoveButton } from "./button.tsx";
 import { Command } from "./copy.tsx";
 import { Dialog, type DialogProps } from "./dialog.tsx";
 import { TextField } from "./field.tsx";
 import { Form, type FormProps } from "./form.tsx";
+import type { Column } from "./table.tsx";
 
 type FormDialogProps = FormProps & Pick<DialogProps, "title" | "shape"> & { readonly onClose: () => void };
 
@@ -129,4 +130,36 @@ function SecretOnce({ title, text, note, onClose }: SecretOnceProps) {
       </div>
     </Dialog>
   );
+}
+
+interface Removal<N extends RouteName, T> {
+  readonly row: N;
+  readonly title: string;
+  readonly verb?: string;
+  readonly nameOf: (thing: T) => string;
+  readonly input: (thing: T) => CallInput<N>;
+  /** What happens, above the field for the name. */
+  readonly warning: ReactNode;
+}
+
+/** How the things of a list are removed: the button of each, a column of these buttons, and the dialog that one opens. */
+export function useRemoval<N extends RouteName, T>({ row, title, verb = "Remove", ...of }: Removal<N, T>) {
+  const [chosen, setChosen] = useState<T>();
+  const button = (thing: T) => (
+    <RemoveButton row={row} label={`${verb} ${of.nameOf(thing)}`} onClick={() => setChosen(thing)} />
+  );
+  const column: Column<T> = { head: "", end: true, cell: button };
+  const dialog = chosen !== undefined && (
+    <ConfirmAction
+      row={row}
+      title={title}
+      submit={verb}
+      typed={of.nameOf(chosen)}
+      input={of.input(chosen)}
+      onClose={() => setChosen(undefined)}
+    >
+      {of.warning}
+    </ConfirmAction>
+  );
+  return { button, column, dialog };
 }

@@ -5,11 +5,9 @@ import { entryKinds } from "../../contract/activity.ts";
 import { capitalized } from "../data/format.ts";
 import { moveInRows } from "../data/move-in-rows.ts";
 import { Select } from "./field.tsx";
-import { Older } from "./list.tsx";
-import { Dot, Tag, type Tone } from "./status.tsx";
-import { Newer, useHeld } from "./table.tsx";
-import { Ago, Dated, Plain } from "./text.tsx";
-import { Empty, View } from "./view.tsx";
+import { Older, Newer, useHeld } from "./table.tsx";
+import { Dot, Tag, Ago, Dated, Plain, type Tone } from "./text.tsx";
+import { Empty, View } from "./page.tsx";
 
 export type Entry = Answer<"activity.list">["activity"][number];
 export type EntryKind = (typeof entryKinds)[number];

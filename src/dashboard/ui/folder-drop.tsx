@@ -4,7 +4,7 @@ import { chosenFolder, droppedFolder, type LocalFolder } from "../data/folder.ts
 import { loadPart } from "../data/load-part.ts";
 import type { PackedFolder } from "../data/packed-folder.ts";
 import { Button } from "./button.tsx";
-import { Problem } from "./problem.tsx";
+import { Problem } from "./page.tsx";
 
 interface FolderDropProps {
   /** Shows the plan of the folder. What it throws is shown here. */

@@ -2,7 +2,7 @@ import { useCallback, useEffect, useRef, useState, type FormEvent, type ReactNod
 import { ApiError } from "../../contract/client.ts";
 import { Button } from "./button.tsx";
 import { ProblemsContext } from "./field.tsx";
-import { Problem } from "./problem.tsx";
+import { Problem } from "./page.tsx";
 
 export interface FormProps {
   readonly submit: string;

@@ -1,12 +1,10 @@
 import { getRouteApi } from "@tanstack/react-router";
 import type { Answer } from "../../../contract/client.ts";
 import { usePages } from "../../data/use-pages.ts";
-import { List } from "../../ui/list.tsx";
+import { List, timeColumn, type Column } from "../../ui/table.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Checkbox } from "../../ui/field.tsx";
-import { State, Status } from "../../ui/status.tsx";
-import { timeColumn, type Column } from "../../ui/table.tsx";
-import { Dated, Prose } from "../../ui/text.tsx";
+import { State, Status, Dated, Prose } from "../../ui/text.tsx";
 
 type Alert = Answer<"alerts.list">["alerts"][number];
 

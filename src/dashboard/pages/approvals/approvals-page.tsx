@@ -8,11 +8,9 @@ import { useMe, whyNotDecide } from "../../data/me.ts";
 import { usePages } from "../../data/use-pages.ts";
 import { buttonLook } from "../../ui/button.tsx";
 import { Select } from "../../ui/field.tsx";
-import { Older } from "../../ui/list.tsx";
-import { Page } from "../../ui/page.tsx";
-import { State, Status } from "../../ui/status.tsx";
-import { Ago, Dated, Mono, Plain } from "../../ui/text.tsx";
-import { Empty, View } from "../../ui/view.tsx";
+import { Older } from "../../ui/table.tsx";
+import { Page, Empty, View } from "../../ui/page.tsx";
+import { State, Status, Ago, Dated, Mono, Plain } from "../../ui/text.tsx";
 
 type Approval = Answer<"approvals.list">["approvals"][number];
 

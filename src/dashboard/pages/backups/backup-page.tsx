@@ -3,14 +3,10 @@ import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
 import { bytes, count, duration, visible } from "../../data/format.ts";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
-import { Button, buttonLook } from "../../ui/button.tsx";
-import { DialogButton } from "../../ui/dialog-button.tsx";
-import { Page, Section } from "../../ui/page.tsx";
-import { Problem } from "../../ui/problem.tsx";
-import { State } from "../../ui/status.tsx";
+import { Button, buttonLook, DialogButton } from "../../ui/button.tsx";
+import { Page, Section, Empty, PageView, Problem } from "../../ui/page.tsx";
+import { State, Ago, Fact, Mono } from "../../ui/text.tsx";
 import { Table } from "../../ui/table.tsx";
-import { Ago, Fact, Mono } from "../../ui/text.tsx";
-import { Empty, PageView } from "../../ui/view.tsx";
 import { BackupState, progressMs } from "./backups-page.tsx";
 import { Download } from "./download.tsx";
 

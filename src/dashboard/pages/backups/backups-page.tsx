@@ -1,19 +1,14 @@
 import { Link } from "@tanstack/react-router";
 import { ArchiveRestore, Plus } from "lucide-react";
 import type { Answer } from "../../../contract/client.ts";
-import { useAction } from "../../data/api.ts";
+import { useAction, useSlug } from "../../data/api.ts";
 import { bytes, capitalized } from "../../data/format.ts";
-import { useSlug } from "../../data/project.ts";
 import { useHasDatabase } from "../../data/use-has-database.ts";
 import { usePages } from "../../data/use-pages.ts";
 import { Button, buttonLook } from "../../ui/button.tsx";
-import { List } from "../../ui/list.tsx";
-import { Page, Section } from "../../ui/page.tsx";
-import { Problem } from "../../ui/problem.tsx";
-import { State, Tag } from "../../ui/status.tsx";
-import { coversItem, type Column } from "../../ui/table.tsx";
-import { Ago, Mono } from "../../ui/text.tsx";
-import { Empty } from "../../ui/view.tsx";
+import { List, coversItem, type Column } from "../../ui/table.tsx";
+import { Page, Section, Empty, Problem } from "../../ui/page.tsx";
+import { State, Tag, Ago, Mono } from "../../ui/text.tsx";
 import { Moments } from "./moments.tsx";
 import { Restored } from "./restored.tsx";
 

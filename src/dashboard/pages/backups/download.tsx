@@ -7,8 +7,7 @@ import { saveFile } from "../../data/save-file.ts";
 import { Button } from "../../ui/button.tsx";
 import { Choice } from "../../ui/choice.tsx";
 import { Command } from "../../ui/copy.tsx";
-import { Section } from "../../ui/page.tsx";
-import { Problem } from "../../ui/problem.tsx";
+import { Section, Problem } from "../../ui/page.tsx";
 
 const formats = ["custom", "plain"] as const;
 const words = { custom: "For pg_restore", plain: "SQL text" };

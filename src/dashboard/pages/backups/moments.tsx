@@ -7,11 +7,8 @@ import { textOf } from "../../data/text-of.ts";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { Button } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";
-import { Section } from "../../ui/page.tsx";
-import { Problem } from "../../ui/problem.tsx";
-import { State } from "../../ui/status.tsx";
-import { Ago, Fact } from "../../ui/text.tsx";
-import { View } from "../../ui/view.tsx";
+import { Section, View, Problem } from "../../ui/page.tsx";
+import { State, Ago, Fact } from "../../ui/text.tsx";
 
 type Archive = Answer<"backups.archive">;
 

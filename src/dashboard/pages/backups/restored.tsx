@@ -2,10 +2,9 @@ import { useState } from "react";
 import { useCall } from "../../data/api.ts";
 import { exact } from "../../data/format.ts";
 import { ConfirmAction } from "../../ui/action-dialog.tsx";
-import { DialogButton } from "../../ui/dialog-button.tsx";
+import { DialogButton } from "../../ui/button.tsx";
 import { Checkbox } from "../../ui/field.tsx";
-import { List } from "../../ui/list.tsx";
-import { timeColumn, type Column } from "../../ui/table.tsx";
+import { List, timeColumn, type Column } from "../../ui/table.tsx";
 import { Mono } from "../../ui/text.tsx";
 import type { Answer } from "../../../contract/client.ts";
 

@@ -5,15 +5,12 @@ import { useCall } from "../../data/api.ts";
 import { bytes } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { textOf } from "../../data/text-of.ts";
-import { ActionDialog } from "../../ui/action-dialog.tsx";
+import { ActionDialog, useRemoval } from "../../ui/action-dialog.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Checkbox, NumberField, TextField } from "../../ui/field.tsx";
-import { List } from "../../ui/list.tsx";
+import { List, timeColumn, type Column } from "../../ui/table.tsx";
 import { Section } from "../../ui/page.tsx";
-import { State, Tag } from "../../ui/status.tsx";
-import { timeColumn, type Column } from "../../ui/table.tsx";
-import { Mono } from "../../ui/text.tsx";
-import { useRemoval } from "../../ui/use-removal.tsx";
+import { State, Tag, Mono } from "../../ui/text.tsx";
 import { MomentLine } from "../backups/moments.tsx";
 
 type Branch = Answer<"branches.list">["branches"][number];

@@ -3,8 +3,7 @@ import type { ReactNode } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { Command } from "../../ui/copy.tsx";
 import { Ansi } from "../../ui/ansi.tsx";
-import { Tag } from "../../ui/status.tsx";
-import { Prose } from "../../ui/text.tsx";
+import { Tag, Prose } from "../../ui/text.tsx";
 
 type Failure = NonNullable<Answer<"builds.get">["failure"]>;
 

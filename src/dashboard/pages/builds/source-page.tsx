@@ -3,9 +3,8 @@ import { ChevronRight, FileCode2, Folder } from "lucide-react";
 import { useCall } from "../../data/api.ts";
 import { bytes, shortCommit, visible } from "../../data/format.ts";
 import { CopyButton } from "../../ui/copy.tsx";
-import { Page } from "../../ui/page.tsx";
+import { Page, Empty, View } from "../../ui/page.tsx";
 import { Mono } from "../../ui/text.tsx";
-import { Empty, View } from "../../ui/view.tsx";
 import { HowToDeploy } from "../projects/how-to-deploy.tsx";
 import { entriesOf, type SourceFile } from "./entries-of.ts";
 

@@ -4,11 +4,9 @@ import { useCall } from "../../data/api.ts";
 import { plural, visible } from "../../data/format.ts";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { Button } from "../../ui/button.tsx";
-import { List } from "../../ui/list.tsx";
+import { List, timeColumn, type Column } from "../../ui/table.tsx";
 import { Section } from "../../ui/page.tsx";
-import { Status, Tag, type Tone } from "../../ui/status.tsx";
-import { timeColumn, type Column } from "../../ui/table.tsx";
-import { Mono, Plain } from "../../ui/text.tsx";
+import { Status, Tag, Mono, Plain, type Tone } from "../../ui/text.tsx";
 
 type Connection = Answer<"data.connections">["connections"][number];
 

@@ -3,10 +3,9 @@ import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
 import { plural } from "../../data/format.ts";
 import { Button } from "../../ui/button.tsx";
-import { Section } from "../../ui/page.tsx";
+import { Section, View } from "../../ui/page.tsx";
 import { Table, type Column } from "../../ui/table.tsx";
 import { Mono, Plain } from "../../ui/text.tsx";
-import { View } from "../../ui/view.tsx";
 
 type Extension = Answer<"data.extensions">["extensions"][number];
 

@@ -3,9 +3,8 @@ import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
 import { count, plural, visible } from "../../data/format.ts";
 import { Choice } from "../../ui/choice.tsx";
-import { List } from "../../ui/list.tsx";
+import { List, type Column } from "../../ui/table.tsx";
 import { Section } from "../../ui/page.tsx";
-import type { Column } from "../../ui/table.tsx";
 import { Mono } from "../../ui/text.tsx";
 import { milliseconds } from "../metrics/charts-of.ts";
 

@@ -3,9 +3,8 @@ import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
 import { plural, shortCommit, visible } from "../../data/format.ts";
-import { Section } from "../../ui/page.tsx";
+import { Section, View } from "../../ui/page.tsx";
 import { Ago, Mono, Plain } from "../../ui/text.tsx";
-import { View } from "../../ui/view.tsx";
 
 type Lines = Answer<"deployments.lines">;
 type ChangedFile = NonNullable<Lines["files"]>[number];

@@ -1,7 +1,6 @@
 import type { ReactNode } from "react";
-import { useCall } from "../../data/api.ts";
-import { useProject } from "../../data/project.ts";
-import { View } from "../../ui/view.tsx";
+import { useCall, useProject } from "../../data/api.ts";
+import { View } from "../../ui/page.tsx";
 import { ChangedCode } from "./changed-code.tsx";
 import { CompareSides, type Chosen } from "./compare-sides.tsx";
 

@@ -4,8 +4,7 @@ import { firstLine, shortCommit } from "../../data/format.ts";
 import { useCall } from "../../data/api.ts";
 import { IconButton } from "../../ui/button.tsx";
 import { Select } from "../../ui/field.tsx";
-import { State } from "../../ui/status.tsx";
-import { Ago, Mono, Plain } from "../../ui/text.tsx";
+import { State, Ago, Mono, Plain } from "../../ui/text.tsx";
 
 /** A deployment, or a build that led to none. */
 export type Side =

@@ -1,11 +1,9 @@
 import { Link } from "@tanstack/react-router";
 import type { Answer } from "../../../contract/client.ts";
-import { useCall } from "../../data/api.ts";
-import type { Project } from "../../data/project.ts";
+import { useCall, type Project } from "../../data/api.ts";
 import { standOf } from "../../frame/stand.ts";
-import { DialogButton } from "../../ui/dialog-button.tsx";
-import { Status, type Tone } from "../../ui/status.tsx";
-import { Dated, Prose } from "../../ui/text.tsx";
+import { DialogButton } from "../../ui/button.tsx";
+import { Status, Dated, Prose, type Tone } from "../../ui/text.tsx";
 import { RollbackDialog } from "../deployments/rollback-dialog.tsx";
 
 type Finding = Answer<"diagnosis.get">["findings"][number];

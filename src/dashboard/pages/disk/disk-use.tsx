@@ -1,10 +1,9 @@
 import { useCall } from "../../data/api.ts";
 import { bytes } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
-import { DialogButton } from "../../ui/dialog-button.tsx";
-import { Section } from "../../ui/page.tsx";
-import { Status } from "../../ui/status.tsx";
-import { View } from "../../ui/view.tsx";
+import { DialogButton } from "../../ui/button.tsx";
+import { Section, View } from "../../ui/page.tsx";
+import { Status } from "../../ui/text.tsx";
 import { LimitsDialog } from "./limits-dialog.tsx";
 
 /** Shows how much disk a project uses of its limits, which the operator can change here. */

@@ -7,13 +7,10 @@ import { bytes } from "../../data/format.ts";
 import { saveFile } from "../../data/save-file.ts";
 import { usePages } from "../../data/use-pages.ts";
 import { IconButton } from "../../ui/button.tsx";
-import { List } from "../../ui/list.tsx";
-import { Page } from "../../ui/page.tsx";
-import { Problem } from "../../ui/problem.tsx";
-import { timeColumn, type Column } from "../../ui/table.tsx";
+import { List, timeColumn, type Column } from "../../ui/table.tsx";
+import { Page, Empty, Problem } from "../../ui/page.tsx";
 import { Mono } from "../../ui/text.tsx";
-import { useRemoval } from "../../ui/use-removal.tsx";
-import { Empty } from "../../ui/view.tsx";
+import { useRemoval } from "../../ui/action-dialog.tsx";
 import { RestorePath, type Source } from "./restore-path.tsx";
 import { SnapshotChoice } from "./snapshot-choice.tsx";
 

@@ -1,15 +1,13 @@
 import { Globe } from "lucide-react";
 import type { Answer } from "../../../contract/client.ts";
-import { useAction, useCall } from "../../data/api.ts";
+import { useAction, useCall, useProject, useSlug } from "../../data/api.ts";
 import { textOf } from "../../data/text-of.ts";
 import { useWhyNot } from "../../data/me.ts";
-import { useProject, useSlug } from "../../data/project.ts";
 import { SelectField, TextField } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
-import { Page } from "../../ui/page.tsx";
+import { Page, Empty, View } from "../../ui/page.tsx";
 import { Mono } from "../../ui/text.tsx";
-import { useRemoval } from "../../ui/use-removal.tsx";
-import { Empty, View } from "../../ui/view.tsx";
+import { useRemoval } from "../../ui/action-dialog.tsx";
 import { DomainCard } from "./domain-card.tsx";
 import type { Domain } from "./domain.ts";
 

@@ -1,14 +1,11 @@
-import { useAction, useCall } from "../../data/api.ts";
+import { useAction, useCall, useProject } from "../../data/api.ts";
 import { visible } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
-import { useProject } from "../../data/project.ts";
 import { textOf } from "../../data/text-of.ts";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
-import { Button } from "../../ui/button.tsx";
-import { DialogButton } from "../../ui/dialog-button.tsx";
+import { Button, DialogButton } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";
-import { Section } from "../../ui/page.tsx";
-import { Problem } from "../../ui/problem.tsx";
+import { Section, Problem } from "../../ui/page.tsx";
 import { Mono } from "../../ui/text.tsx";
 
 const mostAsked = 20;

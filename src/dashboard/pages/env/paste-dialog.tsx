@@ -5,8 +5,7 @@ import { useAction } from "../../data/api.ts";
 import { plural } from "../../data/format.ts";
 import { FormDialog } from "../../ui/action-dialog.tsx";
 import { Field, TextArea } from "../../ui/field.tsx";
-import { Tag } from "../../ui/status.tsx";
-import { Mono } from "../../ui/text.tsx";
+import { Tag, Mono } from "../../ui/text.tsx";
 
 interface PasteProps {
   readonly slug: string;

@@ -2,9 +2,8 @@ import { Link } from "@tanstack/react-router";
 import { LoaderCircle } from "lucide-react";
 import { useAction, useCall } from "../../data/api.ts";
 import { Button, buttonLook } from "../../ui/button.tsx";
-import { Problem } from "../../ui/problem.tsx";
+import { Problem, Empty, View } from "../../ui/page.tsx";
 import { Mono, Plain } from "../../ui/text.tsx";
-import { Empty, View } from "../../ui/view.tsx";
 
 /** Shown while the first commit of the followed branch has not come. The page shows its deployment by itself. */
 export function FirstFetch({ slug }: { readonly slug: string }) {

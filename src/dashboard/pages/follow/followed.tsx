@@ -1,16 +1,13 @@
 import { GitBranch } from "lucide-react";
 import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
-import { useAction, useCall } from "../../data/api.ts";
-import type { Project } from "../../data/project.ts";
+import { useAction, useCall, type Project } from "../../data/api.ts";
 import { shortCommit } from "../../data/format.ts";
 import { Button } from "../../ui/button.tsx";
 import { Copied } from "../../ui/copy.tsx";
-import { Section } from "../../ui/page.tsx";
-import { Problem } from "../../ui/problem.tsx";
+import { Section, Empty, View, Problem } from "../../ui/page.tsx";
 import { Table, timeColumn, type Column } from "../../ui/table.tsx";
 import { Ago, Fact, Mono, Plain } from "../../ui/text.tsx";
-import { Empty, View } from "../../ui/view.tsx";
 import { FollowDialog } from "./follow-dialog.tsx";
 import { StopFollowing } from "./stop-following.tsx";
 

@@ -5,15 +5,12 @@ import { bytes, count } from "../../data/format.ts";
 import { useMe } from "../../data/me.ts";
 import { signOut } from "../../data/session.ts";
 import { ConfirmAction, ActionDialog } from "../../ui/action-dialog.tsx";
-import { Button, IconButton } from "../../ui/button.tsx";
-import { DialogButton } from "../../ui/dialog-button.tsx";
-import { Page, Section } from "../../ui/page.tsx";
-import { Tag } from "../../ui/status.tsx";
+import { Button, IconButton, DialogButton } from "../../ui/button.tsx";
+import { Page, Section, Skeleton, View } from "../../ui/page.tsx";
+import { Tag, Ago, Fact, Mono, Plain } from "../../ui/text.tsx";
 import { Isolation } from "../platform/isolation.tsx";
 import { Sessions } from "./sessions.tsx";
 import { Ways } from "./ways.tsx";
-import { Ago, Fact, Mono, Plain } from "../../ui/text.tsx";
-import { Skeleton, View } from "../../ui/view.tsx";
 import { textOf } from "../../data/text-of.ts";
 import { TextField } from "../../ui/field.tsx";
 

@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { goToProvider, type OfferedProvider, type ProviderWish } from "../../data/sign-in.ts";
 import { Button } from "../../ui/button.tsx";
-import { Problem } from "../../ui/problem.tsx";
+import { Problem } from "../../ui/page.tsx";
 
 interface ByProviderProps {
   readonly providers: readonly OfferedProvider[];

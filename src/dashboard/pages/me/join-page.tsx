@@ -5,7 +5,7 @@ import { textOf } from "../../data/text-of.ts";
 import { Button } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
-import { Problem } from "../../ui/problem.tsx";
+import { Problem } from "../../ui/page.tsx";
 import { Plain } from "../../ui/text.tsx";
 import { ByProvider } from "./by-provider.tsx";
 import { Entrance } from "./entrance.tsx";

@@ -5,9 +5,8 @@ import { useMe } from "../../data/me.ts";
 import { signOut } from "../../data/session.ts";
 import { switchOrganization } from "../../data/sign-in.ts";
 import { Button } from "../../ui/button.tsx";
-import { List } from "../../ui/list.tsx";
+import { List, timeColumn } from "../../ui/table.tsx";
 import { Section } from "../../ui/page.tsx";
-import { timeColumn } from "../../ui/table.tsx";
 import { Mono, Plain } from "../../ui/text.tsx";
 
 type Session = Answer<"me.sessions">["sessions"][number];

@@ -15,7 +15,7 @@ import { Button } from "../../ui/button.tsx";
 import { Command } from "../../ui/copy.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
-import { Problem } from "../../ui/problem.tsx";
+import { Problem } from "../../ui/page.tsx";
 import { ByProvider } from "./by-provider.tsx";
 import { Entrance } from "./entrance.tsx";
 

@@ -2,16 +2,14 @@ import { getRouteApi } from "@tanstack/react-router";
 import { ChartSpline, ZoomOut } from "lucide-react";
 import { lazy, Suspense, useMemo } from "react";
 import { metricsRanges } from "../../../contract/metrics.ts";
-import { useCall } from "../../data/api.ts";
+import { useCall, useSlug } from "../../data/api.ts";
 import { loadPart } from "../../data/load-part.ts";
 import { bytes, count, duration } from "../../data/format.ts";
-import { useSlug } from "../../data/project.ts";
 import type { Drawn, Zoom } from "../../ui/plot.ts";
 import { Button } from "../../ui/button.tsx";
 import { Choice } from "../../ui/choice.tsx";
-import { Page } from "../../ui/page.tsx";
+import { Page, Empty, Skeleton, View } from "../../ui/page.tsx";
 import { Fact } from "../../ui/text.tsx";
-import { Empty, Skeleton, View } from "../../ui/view.tsx";
 import { HowToDeploy } from "../projects/how-to-deploy.tsx";
 import { axisOf, chartsOf, milliseconds, type Metrics } from "./charts-of.ts";
 

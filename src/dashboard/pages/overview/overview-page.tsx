@@ -9,11 +9,9 @@ import { standOf, troublesOf, type OverviewProject } from "../../frame/stand.ts"
 import { Button } from "../../ui/button.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
 import { FilterBox, useFilter, useHasFilter } from "../../ui/filter-box.tsx";
-import { Page } from "../../ui/page.tsx";
-import { Status, type Tone } from "../../ui/status.tsx";
+import { Page, View } from "../../ui/page.tsx";
+import { Status, Ago, Dated, Mono, Plain, type Tone } from "../../ui/text.tsx";
 import { Table, coversItem, type Column } from "../../ui/table.tsx";
-import { Ago, Dated, Mono, Plain } from "../../ui/text.tsx";
-import { View } from "../../ui/view.tsx";
 
 // Forms are loaded when the first one is needed.
 const CreateProject = lazy(async () => ({

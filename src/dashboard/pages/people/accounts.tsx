@@ -4,13 +4,9 @@ import { useAction, useCall } from "../../data/api.ts";
 import { useMe } from "../../data/me.ts";
 import { ActionDialog, ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Button } from "../../ui/button.tsx";
-import { List } from "../../ui/list.tsx";
-import { Section } from "../../ui/page.tsx";
-import { Problem } from "../../ui/problem.tsx";
-import { Status } from "../../ui/status.tsx";
-import { timeColumn, type Column } from "../../ui/table.tsx";
-import { Plain } from "../../ui/text.tsx";
-import { Empty } from "../../ui/view.tsx";
+import { List, timeColumn, type Column } from "../../ui/table.tsx";
+import { Section, Empty, Problem } from "../../ui/page.tsx";
+import { Status, Plain } from "../../ui/text.tsx";
 import { NameAndEmail } from "./name-and-email.tsx";
 
 type Account = Answer<"people.accounts">["accounts"][number];

@@ -2,8 +2,7 @@ import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { RemoveButton } from "../../ui/button.tsx";
-import { List } from "../../ui/list.tsx";
-import { timeColumn } from "../../ui/table.tsx";
+import { List, timeColumn } from "../../ui/table.tsx";
 import { Plain } from "../../ui/text.tsx";
 import { Rights } from "./rights.tsx";
 

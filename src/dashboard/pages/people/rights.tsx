@@ -1,5 +1,5 @@
 import type { Answer } from "../../../contract/client.ts";
-import { Tag } from "../../ui/status.tsx";
+import { Tag } from "../../ui/text.tsx";
 
 export type Member = Answer<"people.list">["members"][number];
 

@@ -3,7 +3,7 @@ import { roles, type Role } from "../../../contract/access.ts";
 import { useCall } from "../../data/api.ts";
 import { Choice } from "../../ui/choice.tsx";
 import { Checkbox } from "../../ui/field.tsx";
-import { View } from "../../ui/view.tsx";
+import { View } from "../../ui/page.tsx";
 import { Several } from "../tokens/several.tsx";
 
 interface Chosen {

@@ -5,13 +5,11 @@ import { useCall, useDryRun } from "../../data/api.ts";
 import { bytes, compareNames, plural } from "../../data/format.ts";
 import { ActionDialog, ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Command } from "../../ui/copy.tsx";
-import { DialogButton } from "../../ui/dialog-button.tsx";
+import { DialogButton } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
-import { Section } from "../../ui/page.tsx";
-import { Status, Tag, type Tone } from "../../ui/status.tsx";
+import { Section, View } from "../../ui/page.tsx";
+import { Status, Tag, Mono, Plain, type Tone } from "../../ui/text.tsx";
 import { Table, type Column } from "../../ui/table.tsx";
-import { Mono, Plain } from "../../ui/text.tsx";
-import { View } from "../../ui/view.tsx";
 
 type PooledMachine = Answer<"platform.machines">["machines"][number];
 

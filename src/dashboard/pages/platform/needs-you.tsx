@@ -4,8 +4,7 @@ import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
 import { bytes, plural } from "../../data/format.ts";
 import { Section } from "../../ui/page.tsx";
-import { Status, type Tone } from "../../ui/status.tsx";
-import { Ago, Prose } from "../../ui/text.tsx";
+import { Status, Ago, Prose, type Tone } from "../../ui/text.tsx";
 
 type Overview = Answer<"platform.overview">;
 type Backup = Answer<"platform.backups">["backups"][number];

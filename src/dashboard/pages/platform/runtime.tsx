@@ -3,12 +3,10 @@ import { useCall } from "../../data/api.ts";
 import { useMe, useWhyNot } from "../../data/me.ts";
 import { textOf } from "../../data/text-of.ts";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
-import { DialogButton } from "../../ui/dialog-button.tsx";
+import { DialogButton } from "../../ui/button.tsx";
 import { SelectField } from "../../ui/field.tsx";
-import { Section } from "../../ui/page.tsx";
-import { State } from "../../ui/status.tsx";
-import { Ago, Fact, Mono } from "../../ui/text.tsx";
-import { View } from "../../ui/view.tsx";
+import { Section, View } from "../../ui/page.tsx";
+import { State, Ago, Fact, Mono } from "../../ui/text.tsx";
 
 /** Shows in which runtime the project's replicas run, and lets the operator move them. Hidden from other users. */
 export function Runtime({ slug }: { readonly slug: string }) {

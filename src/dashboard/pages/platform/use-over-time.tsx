@@ -5,9 +5,8 @@ import { useCall } from "../../data/api.ts";
 import { bytes, count } from "../../data/format.ts";
 import { loadPart } from "../../data/load-part.ts";
 import { Choice } from "../../ui/choice.tsx";
-import { Section } from "../../ui/page.tsx";
+import { Section, Skeleton, View } from "../../ui/page.tsx";
 import type { Drawn, Zoom } from "../../ui/plot.ts";
-import { Skeleton, View } from "../../ui/view.tsx";
 
 // Loads at the same time as the numbers.
 const chartPart = loadPart(() => import("../../ui/chart.tsx"));

@@ -1,4 +1,4 @@
-import { useSlug } from "../../data/project.ts";
+import { useSlug } from "../../data/api.ts";
 import { Page } from "../../ui/page.tsx";
 import { Runs } from "../runs/runs.tsx";
 import { Processes } from "./processes.tsx";

@@ -6,13 +6,9 @@ import { bytes } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { Select } from "../../ui/field.tsx";
-import { List } from "../../ui/list.tsx";
-import { Section } from "../../ui/page.tsx";
-import { Problem } from "../../ui/problem.tsx";
-import { Status, type Tone } from "../../ui/status.tsx";
-import { type Column } from "../../ui/table.tsx";
-import { Ago, Mono } from "../../ui/text.tsx";
-import { Empty } from "../../ui/view.tsx";
+import { List, type Column } from "../../ui/table.tsx";
+import { Section, Empty, Problem } from "../../ui/page.tsx";
+import { Status, Ago, Mono, type Tone } from "../../ui/text.tsx";
 import { HowToDeploy } from "../projects/how-to-deploy.tsx";
 
 type Process = Answer<"processes.list">["processes"][number];

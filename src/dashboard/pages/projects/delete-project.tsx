@@ -1,11 +1,10 @@
 import { useNavigate } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { useDryRun, type DryRun } from "../../data/api.ts";
+import { useDryRun, type DryRun, type Project } from "../../data/api.ts";
 import { bytes, count, day, plural } from "../../data/format.ts";
-import type { Project } from "../../data/project.ts";
 import { ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Ago, Fact } from "../../ui/text.tsx";
-import { View } from "../../ui/view.tsx";
+import { View } from "../../ui/page.tsx";
 
 /** Deletes a project, or purges a deleted one. Shows the effects first, from a dry run. */
 export function DeleteProject({ project, onClose }: { readonly project: Project; readonly onClose: () => void }) {

@@ -3,7 +3,7 @@ import { firstPush } from "../../../contract/first-push.ts";
 import { useRecognised, useWhyNot } from "../../data/me.ts";
 import { chosenFolders } from "../../data/chosen-folders.ts";
 import type { PackedFolder } from "../../data/packed-folder.ts";
-import type { Project } from "../../data/project.ts";
+import type { Project } from "../../data/api.ts";
 import { Command } from "../../ui/copy.tsx";
 import { FolderDrop } from "../../ui/folder-drop.tsx";
 import { FolderPlan } from "./folder-plan.tsx";

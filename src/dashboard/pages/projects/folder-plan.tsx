@@ -11,9 +11,8 @@ import { useHasDatabase } from "../../data/use-has-database.ts";
 import { Button } from "../../ui/button.tsx";
 import { Checkbox } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
-import { Section } from "../../ui/page.tsx";
+import { Section, View } from "../../ui/page.tsx";
 import { Fact, Mono, Plain } from "../../ui/text.tsx";
-import { View } from "../../ui/view.tsx";
 import { FailureBox } from "../builds/failure-box.tsx";
 import { MissingFields, splitMissing, variablesIn } from "../env/missing.tsx";
 

@@ -2,8 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { lazy, Suspense, useMemo } from "react";
 import { useCall } from "../../data/api.ts";
 import { loadPart } from "../../data/load-part.ts";
-import { Section } from "../../ui/page.tsx";
-import { Skeleton } from "../../ui/view.tsx";
+import { Section, Skeleton } from "../../ui/page.tsx";
 import { axisOf, chartsOf, type Metrics } from "../metrics/charts-of.ts";
 
 // Loads at the same time as the numbers.

@@ -1,6 +1,5 @@
-import { useAction } from "../../data/api.ts";
+import { useAction, type Project } from "../../data/api.ts";
 import { useWhyNot } from "../../data/me.ts";
-import type { Project } from "../../data/project.ts";
 import { textOf } from "../../data/text-of.ts";
 import { TextField } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";

@@ -1,4 +1,4 @@
-import type { Project } from "../../data/project.ts";
+import type { Project } from "../../data/api.ts";
 import { MissingVariables, useMissing } from "../env/missing.tsx";
 import { FirstFetch } from "../follow/first-fetch.tsx";
 import { FirstDeployment } from "./first-deployment.tsx";

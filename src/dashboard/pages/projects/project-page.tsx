@@ -1,15 +1,12 @@
 import { Link, useNavigate } from "@tanstack/react-router";
 import { ArrowRight, Trash2 } from "lucide-react";
 import { lazy, Suspense, useEffect, useRef } from "react";
-import { useCall } from "../../data/api.ts";
+import { useCall, useProject, type Project } from "../../data/api.ts";
 import { firstLine, isNamedBySlug, shortCommit } from "../../data/format.ts";
 import { loadPart } from "../../data/load-part.ts";
-import { useProject, type Project } from "../../data/project.ts";
 import { seenIn, troublesOf, type OverviewProject } from "../../frame/stand.ts";
-import { Page } from "../../ui/page.tsx";
-import { State } from "../../ui/status.tsx";
-import { Ago, Fact, Mono, Plain } from "../../ui/text.tsx";
-import { Empty, View } from "../../ui/view.tsx";
+import { Page, Empty, View } from "../../ui/page.tsx";
+import { State, Ago, Fact, Mono, Plain } from "../../ui/text.tsx";
 import { FailureBox } from "../builds/failure-box.tsx";
 import { LastDrill } from "../backups/moments.tsx";
 import { CompareLink } from "../deployments/compare-link.tsx";

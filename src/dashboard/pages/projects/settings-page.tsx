@@ -1,14 +1,10 @@
 import { Link, useLocation } from "@tanstack/react-router";
 import { useEffect, type ReactNode } from "react";
-import { useAction } from "../../data/api.ts";
-import { useProject, useSlug, type Project } from "../../data/project.ts";
-import { Button } from "../../ui/button.tsx";
-import { DialogButton } from "../../ui/dialog-button.tsx";
+import { useAction, useProject, useSlug, type Project } from "../../data/api.ts";
+import { Button, DialogButton } from "../../ui/button.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
-import { Page, Section } from "../../ui/page.tsx";
-import { Problem } from "../../ui/problem.tsx";
+import { Page, Section, View, Problem } from "../../ui/page.tsx";
 import { Mono } from "../../ui/text.tsx";
-import { View } from "../../ui/view.tsx";
 import { DiskUse } from "../disk/disk-use.tsx";
 import { Followed } from "../follow/followed.tsx";
 import { Runtime } from "../platform/runtime.tsx";

@@ -1,9 +1,7 @@
-import { useCall } from "../../data/api.ts";
-import type { Project } from "../../data/project.ts";
+import { useCall, type Project } from "../../data/api.ts";
 import { Section } from "../../ui/page.tsx";
-import { Tag } from "../../ui/status.tsx";
+import { Tag, Mono } from "../../ui/text.tsx";
 import { Table, type Column } from "../../ui/table.tsx";
-import { Mono } from "../../ui/text.tsx";
 
 interface Setting {
   readonly name: string;

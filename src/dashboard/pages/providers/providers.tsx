@@ -3,16 +3,13 @@ import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
 import { textOf } from "../../data/text-of.ts";
-import { ActionDialog } from "../../ui/action-dialog.tsx";
+import { ActionDialog, useRemoval } from "../../ui/action-dialog.tsx";
 import { Choice } from "../../ui/choice.tsx";
-import { DialogButton } from "../../ui/dialog-button.tsx";
+import { DialogButton } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";
-import { List } from "../../ui/list.tsx";
-import { Section } from "../../ui/page.tsx";
-import { timeColumn } from "../../ui/table.tsx";
+import { List, timeColumn } from "../../ui/table.tsx";
+import { Section, Empty } from "../../ui/page.tsx";
 import { Mono, Plain } from "../../ui/text.tsx";
-import { useRemoval } from "../../ui/use-removal.tsx";
-import { Empty } from "../../ui/view.tsx";
 
 type Provider = Answer<"providers.list">["providers"][number];
 

@@ -2,15 +2,13 @@ import { getRouteApi } from "@tanstack/react-router";
 import { ListFilter } from "lucide-react";
 import type { Answer } from "../../../contract/client.ts";
 import { requestSorts } from "../../../contract/requests.ts";
-import { useCall } from "../../data/api.ts";
+import { useCall, useProject, useSlug } from "../../data/api.ts";
 import { bytes, count, duration } from "../../data/format.ts";
-import { useProject, useSlug } from "../../data/project.ts";
 import { Choice } from "../../ui/choice.tsx";
 import { Input, Select } from "../../ui/field.tsx";
-import { Page } from "../../ui/page.tsx";
+import { Page, Empty, View } from "../../ui/page.tsx";
 import { Table, type Column } from "../../ui/table.tsx";
 import { Ago, Clock, Mono } from "../../ui/text.tsx";
-import { Empty, View } from "../../ui/view.tsx";
 import { HowToDeploy } from "../projects/how-to-deploy.tsx";
 
 type Request = Answer<"requests.list">["requests"][number];

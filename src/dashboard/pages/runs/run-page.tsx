@@ -6,11 +6,8 @@ import { duration } from "../../data/format.ts";
 import { useRunOutput } from "../../data/use-output.ts";
 import { Button } from "../../ui/button.tsx";
 import { linesOf, LogView } from "../../ui/log-view.tsx";
-import { Page } from "../../ui/page.tsx";
-import { Problem } from "../../ui/problem.tsx";
-import { State } from "../../ui/status.tsx";
-import { Ago, Fact, Plain } from "../../ui/text.tsx";
-import { Loading } from "../../ui/view.tsx";
+import { Page, Loading, Problem } from "../../ui/page.tsx";
+import { State, Ago, Fact, Plain } from "../../ui/text.tsx";
 import { Command } from "../../ui/copy.tsx";
 import { ExitCode, RunTime, type Run } from "./runs.tsx";
 

@@ -1,8 +1,7 @@
 import { useCallback, useState } from "react";
 import { limits } from "../../../contract/limits.ts";
-import { useAction } from "../../data/api.ts";
+import { useAction, useProject, useSlug } from "../../data/api.ts";
 import { useWhyNot } from "../../data/me.ts";
-import { useProject, useSlug } from "../../data/project.ts";
 import { textOf } from "../../data/text-of.ts";
 import { Button } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";

@@ -4,11 +4,9 @@ import { useMe, whyNot } from "../../data/me.ts";
 import type { RouteName } from "../../../contract/routes.ts";
 import { Command } from "../../ui/copy.tsx";
 import { FilterBox, useFilter } from "../../ui/filter-box.tsx";
-import { Page } from "../../ui/page.tsx";
-import { Tag } from "../../ui/status.tsx";
+import { Page, View } from "../../ui/page.tsx";
+import { Tag, Mono } from "../../ui/text.tsx";
 import { Table, type Column } from "../../ui/table.tsx";
-import { Mono } from "../../ui/text.tsx";
-import { View } from "../../ui/view.tsx";
 
 type Route = Answer<"self-description.capabilities">["routes"][number];
 

@@ -2,16 +2,12 @@ import { Plus } from "lucide-react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
 import { textOf } from "../../data/text-of.ts";
-import { ActionDialog } from "../../ui/action-dialog.tsx";
-import { DialogButton } from "../../ui/dialog-button.tsx";
+import { ActionDialog, useRemoval } from "../../ui/action-dialog.tsx";
+import { DialogButton } from "../../ui/button.tsx";
 import { Field, TextArea, TextField } from "../../ui/field.tsx";
-import { List } from "../../ui/list.tsx";
-import { Section } from "../../ui/page.tsx";
-import { Status } from "../../ui/status.tsx";
-import { timeColumn } from "../../ui/table.tsx";
-import { Mono, Plain } from "../../ui/text.tsx";
-import { useRemoval } from "../../ui/use-removal.tsx";
-import { Empty } from "../../ui/view.tsx";
+import { List, timeColumn } from "../../ui/table.tsx";
+import { Section, Empty } from "../../ui/page.tsx";
+import { Status, Mono, Plain } from "../../ui/text.tsx";
 
 type Key = Answer<"ssh-keys.list">["ssh_keys"][number];
 

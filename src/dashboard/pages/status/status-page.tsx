@@ -1,11 +1,9 @@
 import { isGood } from "../../../contract/status.ts";
 import { useCall } from "../../data/api.ts";
 import { capitalized } from "../../data/format.ts";
-import { List } from "../../ui/list.tsx";
+import { List, type Column } from "../../ui/table.tsx";
 import { Page, Section } from "../../ui/page.tsx";
-import { State } from "../../ui/status.tsx";
-import { type Column } from "../../ui/table.tsx";
-import { Ago, Dated, Prose } from "../../ui/text.tsx";
+import { State, Ago, Dated, Prose } from "../../ui/text.tsx";
 import { Alerts } from "../alerts/alerts.tsx";
 import { shownChecks, type Check } from "./shown-checks.ts";
 

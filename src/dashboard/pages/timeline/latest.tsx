@@ -2,8 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { useCall } from "../../data/api.ts";
 import { foldEntries } from "../../data/fold-entries.ts";
 import { EntryList } from "../../ui/entries.tsx";
-import { Section } from "../../ui/page.tsx";
-import { View } from "../../ui/view.tsx";
+import { Section, View } from "../../ui/page.tsx";
 
 const read = 20;
 const shown = 6;

@@ -1,6 +1,5 @@
 import { getRouteApi } from "@tanstack/react-router";
-import { call, useClient } from "../../data/api.ts";
-import { useSlug } from "../../data/project.ts";
+import { call, useClient, useSlug } from "../../data/api.ts";
 import { Entries } from "../../ui/entries.tsx";
 import { Page } from "../../ui/page.tsx";
 

@@ -1,11 +1,9 @@
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
-import { List } from "../../ui/list.tsx";
-import { Section } from "../../ui/page.tsx";
-import { timeColumn, type Column } from "../../ui/table.tsx";
+import { List, timeColumn, type Column } from "../../ui/table.tsx";
+import { Section, Empty } from "../../ui/page.tsx";
 import { Plain } from "../../ui/text.tsx";
-import { useRemoval } from "../../ui/use-removal.tsx";
-import { Empty } from "../../ui/view.tsx";
+import { useRemoval } from "../../ui/action-dialog.tsx";
 import { TokenRights } from "./token-rights.tsx";
 
 type Token = Answer<"tokens.list">["api_tokens"][number];

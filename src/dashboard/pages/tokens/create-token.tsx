@@ -6,7 +6,7 @@ import { textOf } from "../../data/text-of.ts";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { Choice } from "../../ui/choice.tsx";
 import { Checkbox, NumberField, TextField } from "../../ui/field.tsx";
-import { View } from "../../ui/view.tsx";
+import { View } from "../../ui/page.tsx";
 import { Several } from "./several.tsx";
 
 /** Creates a token with some of the user's own rights, and shows its text once. */

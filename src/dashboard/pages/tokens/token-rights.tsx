@@ -1,5 +1,5 @@
 import type { Answer } from "../../../contract/client.ts";
-import { Tag } from "../../ui/status.tsx";
+import { Tag } from "../../ui/text.tsx";
 
 type Token = Answer<"tokens.list">["api_tokens"][number];
 

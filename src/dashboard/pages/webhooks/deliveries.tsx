@@ -7,12 +7,9 @@ import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
-import { List } from "../../ui/list.tsx";
-import { Problem } from "../../ui/problem.tsx";
-import { Status } from "../../ui/status.tsx";
-import { timeColumn, type Column } from "../../ui/table.tsx";
-import { Plain } from "../../ui/text.tsx";
-import { Empty } from "../../ui/view.tsx";
+import { List, timeColumn, type Column } from "../../ui/table.tsx";
+import { Problem, Empty } from "../../ui/page.tsx";
+import { Status, Plain } from "../../ui/text.tsx";
 import type { Webhook } from "./webhook.ts";
 
 type Delivery = Answer<"webhooks.deliveries">["deliveries"][number];
