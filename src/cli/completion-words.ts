@@ -3,8 +3,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Client } from "../contract/client.ts";
 import { findPlatform } from "./find-platform.ts";
-import type { CliContext } from "./context.ts";
-import { namedProject } from "./current-project.ts";
+import { namedProject, type CliContext } from "./context.ts";
 
 type Kind = keyof typeof readers;
 type Reader = (client: Client, slug: string) => Promise<readonly string[]>;

@@ -1,10 +1,11 @@
 import { createClient, type Client } from "../contract/client.ts";
 import type { Environment, GlobalOptions } from "./environment.ts";
-import { CliError } from "./failures.ts";
+import { CliError, usageError } from "./failures.ts";
 import { findPlatform } from "./find-platform.ts";
 import { nameMissing } from "../client/name-missing.ts";
 import { createOutput, type Output } from "./render/output.ts";
 import { listHint } from "./route-commands.ts";
+import { remoteName, remoteUrl, slugOfRemote } from "./git.ts";
 
 export interface CliContext {
   readonly environment: Environment;
@@ -37,4 +38,27 @@ async function openClient(environment: Environment, options: GlobalOptions, anon
     });
   }
   return createClient({ baseUrl: url, token });
+}
+
+/** Returns the selected project: the argument, `--project`, BERTH_PROJECT, else the one of the folder's git remote. Throws if none is selected. */
+export async function currentProject(ctx: CliContext, given?: string): Promise<string> {
+  const slug = given ?? (await namedProject(ctx));
+  if (slug !== undefined) return slug;
+  throw usageError(
+    "Which project?",
+    `Name it with --project, or run this in a repository with a git remote "${remoteName}" (\`berth create\` adds one).`,
+  );
+}
+
+/** Returns the selected project, and the client with the user's token. */
+export async function openProject(ctx: CliContext, given?: string) {
+  return { slug: await currentProject(ctx, given), client: await ctx.client() };
+}
+
+/** Returns the selected project, or undefined if none is. */
+export async function namedProject(ctx: CliContext): Promise<string | undefined> {
+  const named = ctx.options.project ?? ctx.environment.project;
+  if (named !== undefined) return named;
+  const url = await remoteUrl(ctx.environment);
+  return url === undefined ? undefined : slugOfRemote(url);
 }

@@ -14,6 +14,11 @@ export async function readInput(ctx: CliContext, file: string): Promise<string> 
   }
 }
 
+/** Parses the text of an option, if it was given. */
+export function ifGiven<T>(text: string | undefined, parse: (text: string) => T): T | undefined {
+  return text === undefined ? undefined : parse(text);
+}
+
 /** Parses a whole number for an option or argument called `name`. */
 export function wholeNumber(text: string, name: string, range: { least: number; most: number }): number {
   const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;

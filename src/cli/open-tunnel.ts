@@ -1,6 +1,7 @@
 import { WebSocket } from "ws";
 import { tunnelProtocol } from "../contract/table.ts";
 import { socketStream, type SocketStream } from "../kit/socket-stream.ts";
+import { parseJson } from "../kit/parse-json.ts";
 import { findPlatform } from "./find-platform.ts";
 import type { CliContext } from "./context.ts";
 import { CliError } from "./failures.ts";
@@ -56,7 +57,7 @@ function opened(socket: WebSocket): Promise<void> {
 }
 
 function refusalOf(status: number, text: string): CliError {
-  const said = parsed(text);
+  const said = parseJson<Record<string, unknown>>(text) ?? {};
   const message = textIn(said, "error") ?? `The platform answered ${status} instead of opening a tunnel.`;
   const hint = textIn(said, "hint");
   return new CliError(status === 409 ? "conflict" : "refused", textIn(said, "code") ?? "refused", { message, hint });
@@ -65,14 +66,6 @@ function refusalOf(status: number, text: string): CliError {
 function textIn(said: Readonly<Record<string, unknown>>, field: string): string | undefined {
   const value = said[field];
   return typeof value === "string" ? value : undefined;
-}
-
-function parsed(text: string): Record<string, unknown> {
-  try {
-    return JSON.parse(text) as Record<string, unknown>;
-  } catch {
-    return {};
-  }
 }
 
 function closedEarly(reason: string): CliError {

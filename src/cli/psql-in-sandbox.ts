@@ -1,5 +1,4 @@
-import type { CliContext } from "./context.ts";
-import { openProject } from "./current-project.ts";
+import { openProject, type CliContext } from "./context.ts";
 import { ApplicationExit, CliError } from "./failures.ts";
 import { followRun } from "./follow-run.ts";
 import { runInTerminal } from "./run-in-terminal.ts";

@@ -1,8 +1,7 @@
 import type { Answer, Client } from "../../contract/client.ts";
-import { commandGroup } from "../command-tree.ts";
+import { commandGroup, actCommand, listCommand, rowCommand } from "../command-tree.ts";
 import { oneNamed } from "../one-named.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
-import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
 
 type Account = Answer<"people.accounts">["accounts"][number];
 

@@ -1,5 +1,5 @@
 import { addEntryOptions, entryQuery, entryTable } from "../render/entries.ts";
-import { nextPage, rowCommand } from "../row-commands.ts";
+import { nextPage, rowCommand } from "../command-tree.ts";
 
 export const addActivity = rowCommand({
   row: "activity.list",

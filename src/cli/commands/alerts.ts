@@ -1,6 +1,5 @@
-import { paintStatus } from "../render/paint.ts";
-import { oneLine, relativeTime } from "../render/text.ts";
-import { listCommand } from "../row-commands.ts";
+import { paintStatus, oneLine, relativeTime } from "../render/text.ts";
+import { listCommand } from "../command-tree.ts";
 
 export const addAlerts = listCommand({
   row: "alerts.list",

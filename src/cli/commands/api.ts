@@ -4,13 +4,12 @@ import { routes } from "../../contract/routes.ts";
 import type { AnyInput } from "../../contract/client.ts";
 import { changes, type Row } from "../../contract/table.ts";
 import { addCommand } from "../command-tree.ts";
-import type { CliContext } from "../context.ts";
-import { currentProject } from "../current-project.ts";
+import { currentProject, type CliContext } from "../context.ts";
 import { usageError } from "../failures.ts";
 import { readInput } from "../input.ts";
 import { nearest } from "../../client/nearest.ts";
 import { renderRow } from "../render/row.ts";
-import { columns } from "../render/table.ts";
+import { columns } from "../render/text.ts";
 import { withProgress } from "../render/progress.ts";
 
 interface ApiOptions {

@@ -1,17 +1,14 @@
 import { Option, type Command } from "commander";
 import type { Answer, Client } from "../../contract/client.ts";
 import { approvalStates, statesOf } from "../../contract/states.ts";
-import { addCommand, commandGroup } from "../command-tree.ts";
+import { addCommand, commandGroup, listCommand, rowCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { CliError } from "../failures.ts";
 import { patiently } from "../follow.ts";
 import { wholeNumber } from "../input.ts";
-import { paintStatus, type Paint } from "../render/paint.ts";
+import { paintStatus, columns, oneLine, relativeTime, type Paint } from "../render/text.ts";
 import { withProgress } from "../render/progress.ts";
 import { linesText } from "../render/lines-text.ts";
-import { columns } from "../render/table.ts";
-import { oneLine, relativeTime } from "../render/text.ts";
-import { listCommand, rowCommand } from "../row-commands.ts";
 
 /** Adds `berth approvals`: requests of tokens in approval mode. People decide in a browser, never here. */
 export const addApprovals = commandGroup({

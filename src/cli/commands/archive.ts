@@ -1,11 +1,8 @@
 import { bytesText } from "../../kit/bytes-text.ts";
 import { counted } from "../../kit/counted.ts";
 import type { Answer } from "../../contract/client.ts";
-import { commandGroup, severalCommands } from "../command-tree.ts";
-import { paintStatus, type Paint } from "../render/paint.ts";
-import { facts, table } from "../render/table.ts";
-import { duration, oneLine, relativeTime } from "../render/text.ts";
-import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
+import { commandGroup, severalCommands, actCommand, listCommand, rowCommand } from "../command-tree.ts";
+import { paintStatus, facts, table, duration, oneLine, relativeTime, type Paint } from "../render/text.ts";
 
 /** Adds `berth backups archive`, which moments of the database can be restored, and the commands of drills. */
 export const addArchive = severalCommands(() => [addMoments, addDrills, addDrill, addEvidence]);

@@ -3,16 +3,12 @@ import type { Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
 import { limits } from "../../contract/limits.ts";
 import { bytesText } from "../../kit/bytes-text.ts";
-import { addCommand, commandGroup } from "../command-tree.ts";
-import type { CliContext } from "../context.ts";
-import { currentProject } from "../current-project.ts";
+import { addCommand, commandGroup, actCommand, listCommand, rowCommand } from "../command-tree.ts";
+import { currentProject, type CliContext } from "../context.ts";
 import { CliError } from "../failures.ts";
-import { deploymentNumber, instant, wholeNumber } from "../input.ts";
-import { paintStatus, type Paint } from "../render/paint.ts";
+import { deploymentNumber, ifGiven, instant, wholeNumber } from "../input.ts";
+import { paintStatus, facts, oneLine, relativeTime, type Paint } from "../render/text.ts";
 import { withProgress } from "../render/progress.ts";
-import { facts } from "../render/table.ts";
-import { oneLine, relativeTime } from "../render/text.ts";
-import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
 
 type Branch = Answer<"branches.get">;
 
@@ -119,12 +115,10 @@ function addCreate(branches: Command, ctx: CliContext): void {
 
 function bodyOf({ at, beforeDeployment, mask, minutes }: CreateOptions) {
   return {
-    ...(at === undefined ? {} : { at: instant(at, "--at") }),
-    ...(beforeDeployment === undefined ? {} : { before_deployment: deploymentNumber(beforeDeployment) }),
-    ...(mask === undefined ? {} : { mask }),
-    ...(minutes === undefined
-      ? {}
-      : { ttl_minutes: wholeNumber(minutes, "--minutes", { least: 1, most: limits.branch_minutes }) }),
+    at: instant(at, "--at"),
+    before_deployment: ifGiven(beforeDeployment, deploymentNumber),
+    mask,
+    ttl_minutes: ifGiven(minutes, (text) => wholeNumber(text, "--minutes", { least: 1, most: limits.branch_minutes })),
   };
 }
 

@@ -1,15 +1,11 @@
 import type { Command } from "commander";
-import { addCommand, commandGroup, severalCommands } from "../command-tree.ts";
+import { addCommand, commandGroup, severalCommands, listCommand, rowCommand } from "../command-tree.ts";
 import type { Answer, Client } from "../../contract/client.ts";
-import type { CliContext } from "../context.ts";
-import { currentProject } from "../current-project.ts";
+import { currentProject, type CliContext } from "../context.ts";
 import { CliError } from "../failures.ts";
 import { awaitBuild, failureOf, readBuildLog } from "../follow.ts";
 import { renderFailure } from "../render/failure.ts";
-import { paintStatus } from "../render/paint.ts";
-import { facts } from "../render/table.ts";
-import { duration, oneLine, relativeTime } from "../render/text.ts";
-import { listCommand, rowCommand } from "../row-commands.ts";
+import { paintStatus, facts, duration, oneLine, relativeTime } from "../render/text.ts";
 
 export const addBuilds = severalCommands(() => [
   commandGroup({

@@ -3,7 +3,7 @@ import { addCommand, commandGroup } from "../command-tree.ts";
 import { readConfig, writeConfig } from "../config-file.ts";
 import type { CliContext } from "../context.ts";
 import { CliError } from "../failures.ts";
-import { table } from "../render/table.ts";
+import { table } from "../render/text.ts";
 
 /** Adds `berth contexts`: the platforms that the user is logged in to. Tokens are never shown. */
 export const addContexts = commandGroup({

@@ -1,14 +1,11 @@
 import type { Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
 import { limits } from "../../contract/limits.ts";
-import { addCommand, commandGroup } from "../command-tree.ts";
-import type { CliContext } from "../context.ts";
-import { currentProject, openProject } from "../current-project.ts";
+import { addCommand, commandGroup, actCommand, listCommand, rowCommand } from "../command-tree.ts";
+import { currentProject, openProject, type CliContext } from "../context.ts";
 import { usageError } from "../failures.ts";
 import { readInput } from "../input.ts";
-import { paintStatus } from "../render/paint.ts";
-import { oneLine, relativeTime } from "../render/text.ts";
-import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
+import { paintStatus, oneLine, relativeTime } from "../render/text.ts";
 
 export const addCron = commandGroup({
   name: "cron",

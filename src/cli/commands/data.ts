@@ -1,16 +1,12 @@
 import type { Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
 import { bytesText } from "../../kit/bytes-text.ts";
-import { addCommand, commandGroup } from "../command-tree.ts";
-import type { CliContext } from "../context.ts";
-import { currentProject, openProject } from "../current-project.ts";
+import { addCommand, commandGroup, listCommand } from "../command-tree.ts";
+import { currentProject, openProject, type CliContext } from "../context.ts";
 import { usageError } from "../failures.ts";
 import { readInput } from "../input.ts";
 import { confirm } from "../prompts.ts";
-import type { Paint } from "../render/paint.ts";
-import { table } from "../render/table.ts";
-import { oneLine } from "../render/text.ts";
-import { listCommand } from "../row-commands.ts";
+import { table, oneLine, type Paint } from "../render/text.ts";
 import { branchOption } from "./branches.ts";
 
 export const addData = commandGroup({

@@ -4,14 +4,13 @@ import { delimiter, join } from "node:path";
 import type { Command } from "commander";
 import { runAttached } from "../../kit/exec.ts";
 import { addCommand } from "../command-tree.ts";
-import type { CliContext } from "../context.ts";
-import { currentProject } from "../current-project.ts";
+import { currentProject, type CliContext } from "../context.ts";
 import { inDatabaseSession, sessionEnvironment, type DatabaseSession } from "../database-session.ts";
 import type { Environment } from "../environment.ts";
 import { ApplicationExit } from "../failures.ts";
 import { wholeNumber } from "../input.ts";
 import { psqlInSandbox } from "../psql-in-sandbox.ts";
-import { facts } from "../render/table.ts";
+import { facts } from "../render/text.ts";
 import { branchOption } from "./branches.ts";
 
 export function addSessions(database: Command, ctx: CliContext): void {
@@ -70,7 +69,7 @@ async function inSession<T>(
 ): Promise<T> {
   const slug = await currentProject(ctx);
   const wanted = port === undefined ? {} : { port: wholeNumber(port, "--port", { least: 1, most: 65_535 }) };
-  const body = { ...(database === undefined ? {} : { database }), ...(branch === undefined ? {} : { branch }) };
+  const body = { database, branch };
   const { id } = await (await ctx.client()).call("database.connect", { params: { slug }, body, signal: ctx.signal });
   return inDatabaseSession(ctx, { slug, id, ...wanted }, work);
 }

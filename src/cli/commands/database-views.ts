@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
-import { actCommand, listCommand } from "../row-commands.ts";
+import { actCommand, listCommand } from "../command-tree.ts";
 import { branchOption } from "./branches.ts";
 
 const databaseOption = ["--database <name>", "another database of the project, such as a restored one"] as const;

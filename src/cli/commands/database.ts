@@ -1,14 +1,10 @@
 import type { Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
 import { bytesText } from "../../kit/bytes-text.ts";
-import { addCommand, commandGroup } from "../command-tree.ts";
-import type { CliContext } from "../context.ts";
-import { openProject } from "../current-project.ts";
+import { addCommand, commandGroup, rowCommand } from "../command-tree.ts";
+import { openProject, type CliContext } from "../context.ts";
 import { readInput } from "../input.ts";
-import { paintStatus, type Paint } from "../render/paint.ts";
-import { facts, table } from "../render/table.ts";
-import { oneLine, relativeTime } from "../render/text.ts";
-import { rowCommand } from "../row-commands.ts";
+import { paintStatus, facts, table, oneLine, relativeTime, type Paint } from "../render/text.ts";
 import { addBranches, branchOption } from "./branches.ts";
 import { cellText } from "./data.ts";
 import { addFiles } from "./database-files.ts";
@@ -34,7 +30,7 @@ export const addDatabase = commandGroup({
       usage: "create",
       summary: "Give the project a PostgreSQL database",
       examples: ["berth db create", "berth db create -p demo"],
-      input: ({ startEmpty }) => ({ body: { ...(startEmpty === undefined ? {} : { start_empty: startEmpty }) } }),
+      input: ({ startEmpty }) => ({ body: { start_empty: startEmpty } }),
       progress: ({ words }) => `Creating a database for ${words.slug}`,
       text: describe,
       note: () =>

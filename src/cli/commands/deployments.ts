@@ -4,20 +4,17 @@ import type { Answer, Client } from "../../contract/client.ts";
 import { shownStatus } from "../../contract/states.ts";
 import { rehearsalLines } from "../../contract/rehearsal.ts";
 import { bytesText } from "../../kit/bytes-text.ts";
-import { addCommand, commandGroup, severalCommands } from "../command-tree.ts";
-import type { CliContext } from "../context.ts";
-import { currentProject, openProject } from "../current-project.ts";
+import { addCommand, commandGroup, severalCommands, listCommand } from "../command-tree.ts";
+import { currentProject, openProject, type CliContext } from "../context.ts";
 import { awaitDeployment, failureOf, failureOfDeployment, followBuild, type Deployment } from "../follow.ts";
 import { CliError, usageError } from "../failures.ts";
-import { deploymentNumber, wholeNumber } from "../input.ts";
+import { deploymentNumber, ifGiven, wholeNumber } from "../input.ts";
 import { afterRestart } from "../../client/outcomes.ts";
 import { linesText } from "../render/lines-text.ts";
-import { paintStatus, type Paint } from "../render/paint.ts";
+import { paintStatus, duration, oneLine, relativeTime, type Paint } from "../render/text.ts";
 import { confirm } from "../prompts.ts";
 import { withProgress } from "../render/progress.ts";
-import { duration, oneLine, relativeTime } from "../render/text.ts";
 import { archiveOf, sourceFiles } from "../source-files.ts";
-import { listCommand } from "../row-commands.ts";
 
 export const addDeployments = severalCommands(() => [
   commandGroup({ name: "deployments", summary: "List deployments", commands: () => [addList] }),
@@ -39,7 +36,7 @@ function addRehearse(program: Command, ctx: CliContext): void {
     .option("--deployment <number>", "the commit of this deployment")
     .action(async ({ ref: branch, deployment: given }: RehearseOptions) => {
       const { slug, client } = await openProject(ctx);
-      const body = { branch, ...(given !== undefined && { deployment: deploymentNumber(given) }) };
+      const body = { branch, deployment: ifGiven(given, deploymentNumber) };
       const { build_id: buildId } = await client.call("deployments.rehearse", { params: { slug }, body });
       ctx.goesOn = `The rehearsal goes on. Watch it with \`berth builds log ${buildId} -f\`, or end it with \`berth cancel ${buildId}\`.`;
       const { number } = await followToTheEnd(ctx, client, { slug, buildId });
@@ -157,11 +154,10 @@ async function beginDeploy(
     if (message !== undefined) throw usageError("--message goes with --dir.");
     if (branch !== undefined) throw usageError("--branch goes with --dir.");
     if (image !== undefined && commit !== undefined) throw usageError("Give either --image or --commit.");
-    const body = { ...(commit === undefined ? {} : { commit }), ...(image === undefined ? {} : { image }) };
     const { signal } = ctx;
     const say = (line: string) => ctx.output.note(() => line);
     return afterRestart({ client, signal, say }, slug, () =>
-      client.call("deployments.create", { params, body, signal }),
+      client.call("deployments.create", { params, body: { commit, image }, signal }),
     );
   }
   if (commit !== undefined || image !== undefined)
@@ -171,7 +167,7 @@ async function beginDeploy(
   const upload = () =>
     client.call("builds.upload", {
       ...{ params, signal: ctx.signal, upload: archiveOf(folder, files) },
-      query: { ...(message !== undefined && { message }), ...(branch !== undefined && { branch }) },
+      query: { message, branch },
     });
   return withProgress(ctx, `Sending ${files.length} ${files.length === 1 ? "file" : "files"}`, upload);
 }
@@ -217,8 +213,7 @@ function addCompare(program: Command, ctx: CliContext): void {
         .slice(0, 2)
         .map((each) => (typeof each === "string" ? deploymentNumber(each) : undefined));
       const { lines, file: path, build: numbered } = given[2];
-      const build =
-        numbered === undefined ? undefined : wholeNumber(numbered, "--build", { least: 1, most: 2_147_483_647 });
+      const build = ifGiven(numbered, (text) => wholeNumber(text, "--build", { least: 1, most: 2_147_483_647 }));
       if (build !== undefined && to !== undefined) throw usageError("Give either a second deployment or --build.");
       const { slug, client } = await openProject(ctx);
       const numbers = { params: { slug }, query: { from, to } };
@@ -264,7 +259,7 @@ function addRollback(program: Command, ctx: CliContext): void {
     .option("--with-data", "also go back to the database as it was before the next deployment served (owners only)")
     .option("-y, --yes", "don't ask before the data changes")
     .action(async (given: string | undefined, options: { withData?: boolean; yes?: boolean }) => {
-      const number = given === undefined ? undefined : deploymentNumber(given);
+      const number = ifGiven(given, deploymentNumber);
       const slug = await currentProject(ctx);
       return options.withData === true ? rollBackWithData(ctx, slug, number, options.yes) : rollBack(ctx, slug, number);
     });
@@ -277,14 +272,8 @@ async function rollBackWithData(ctx: CliContext, slug: string, number: number | 
   const to = number ?? health?.rollback?.to;
   const { deployments } = await client.call("deployments.list", { params: { slug }, query: { limit: 100 } });
   // A later one than these may have replaced a deployment that is not among them.
-  const later = deployments.slice(
-    0,
-    Math.max(
-      0,
-      deployments.findIndex((each) => each.number === to),
-    ),
-  );
-  const next = later.findLast((each) => each.activated_at !== null)?.number;
+  const at = deployments.findIndex((each) => each.number === to);
+  const next = deployments.slice(0, Math.max(0, at)).findLast((each) => each.activated_at !== null)?.number;
   const from = deployments.find(({ status }) => status === "active")?.number;
   if (to === undefined || next === undefined)
     throw new CliError("refused", "nothing_to_roll_back", {
@@ -314,12 +303,11 @@ async function rollBackWithData(ctx: CliContext, slug: string, number: number | 
 }
 
 async function rollBack(ctx: CliContext, slug: string, deployment: number | undefined): Promise<void> {
-  const body = deployment === undefined ? {} : { deployment };
   const client = await ctx.client();
   const { signal } = ctx;
   const document = await withProgress(ctx, `Rolling ${slug} back`, (say) =>
     afterRestart({ client, signal, say }, slug, () =>
-      client.call("deployments.rollback", { params: { slug }, body, signal }),
+      client.call("deployments.rollback", { params: { slug }, body: { deployment }, signal }),
     ),
   );
   const { number, commit } = document.deployment;

@@ -1,13 +1,11 @@
 import type { Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
 import { addCommand } from "../command-tree.ts";
-import type { CliContext } from "../context.ts";
-import { currentProject } from "../current-project.ts";
+import { currentProject, type CliContext } from "../context.ts";
 import { CliError } from "../failures.ts";
 import { commandFor } from "../route-commands.ts";
 import { renderFailure } from "../render/failure.ts";
-import type { Paint } from "../render/paint.ts";
-import { oneLine, terminalText } from "../render/text.ts";
+import { oneLine, terminalText, type Paint } from "../render/text.ts";
 
 type Diagnosis = Answer<"diagnosis.get">;
 type Finding = Diagnosis["findings"][number];

@@ -3,16 +3,12 @@ import type { Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
 import { bytesText } from "../../kit/bytes-text.ts";
 import { quoted } from "../../kit/quoted.ts";
-import { addCommand, commandGroup } from "../command-tree.ts";
-import type { CliContext } from "../context.ts";
-import { openProject } from "../current-project.ts";
+import { addCommand, commandGroup, actCommand, listCommand, rowCommand } from "../command-tree.ts";
+import { openProject, type CliContext } from "../context.ts";
 import { usageError } from "../failures.ts";
 import { wholeNumber } from "../input.ts";
-import { paintStatus, type Paint } from "../render/paint.ts";
-import { facts } from "../render/table.ts";
-import { oneLine, relativeTime } from "../render/text.ts";
+import { paintStatus, facts, oneLine, relativeTime, type Paint } from "../render/text.ts";
 import { saveFile } from "../save-file.ts";
-import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
 
 type Disk = Answer<"disk.get">;
 

@@ -1,17 +1,13 @@
 import type { Command } from "commander";
 import type { Answer, Client } from "../../contract/client.ts";
 import { until } from "../../kit/until.ts";
-import { addCommand, commandGroup } from "../command-tree.ts";
-import type { CliContext } from "../context.ts";
-import { openProject } from "../current-project.ts";
+import { addCommand, commandGroup, actCommand, listCommand } from "../command-tree.ts";
+import { openProject, type CliContext } from "../context.ts";
 import { CliError, usageError } from "../failures.ts";
 import { patiently } from "../follow.ts";
 import { wholeNumber } from "../input.ts";
-import { paintStatus, type Paint } from "../render/paint.ts";
+import { paintStatus, columns, oneLine, relativeTime, type Paint } from "../render/text.ts";
 import { withProgress } from "../render/progress.ts";
-import { columns } from "../render/table.ts";
-import { oneLine, relativeTime } from "../render/text.ts";
-import { actCommand, listCommand } from "../row-commands.ts";
 
 export const addDomains = commandGroup({
   name: "domains",

@@ -2,9 +2,8 @@ import type { Command } from "commander";
 import { isSystemVariable } from "../../contract/env.ts";
 import { envFileProblems, readEnvFile } from "../../contract/env-file.ts";
 import { route } from "../../contract/routes.ts";
-import { addCommand, commandGroup } from "../command-tree.ts";
-import type { CliContext } from "../context.ts";
-import { currentProject, openProject } from "../current-project.ts";
+import { addCommand, commandGroup, listCommand, rowCommand } from "../command-tree.ts";
+import { currentProject, openProject, type CliContext } from "../context.ts";
 import { CliError, usageError } from "../failures.ts";
 import { failureOfDeployment } from "../follow.ts";
 import { readInput, wholeNumber } from "../input.ts";
@@ -12,7 +11,6 @@ import { watchVariables } from "../../client/outcomes.ts";
 import { confirm } from "../prompts.ts";
 import { withProgress } from "../render/progress.ts";
 import { relativeTime } from "../render/text.ts";
-import { listCommand, rowCommand } from "../row-commands.ts";
 
 /** Adds `berth env`: the variables of a project. Texts printed here never contain a value. */
 export const addEnv = commandGroup({

@@ -3,13 +3,10 @@ import type { Command } from "commander";
 import type { Answer, Client } from "../../contract/client.ts";
 import { followProviders } from "../../contract/follow.ts";
 import { addCommand } from "../command-tree.ts";
-import type { CliContext } from "../context.ts";
-import { currentProject } from "../current-project.ts";
+import { currentProject, type CliContext } from "../context.ts";
 import { CliError, usageError } from "../failures.ts";
 import { askSecret, confirm } from "../prompts.ts";
-import type { Paint } from "../render/paint.ts";
-import { table } from "../render/table.ts";
-import { oneLine, relativeTime } from "../render/text.ts";
+import { table, oneLine, relativeTime, type Paint } from "../render/text.ts";
 
 type Follow = Answer<"follow.get">;
 type Delivery = Answer<"follow.deliveries">["deliveries"][number];
@@ -67,8 +64,7 @@ async function start(ctx: CliContext, { slug, url }: { slug: string; url: string
   const from = { stdin: options.tokenStdin === true, option: "--token-stdin" };
   const token = from.stdin || options.token === true ? (await askSecret(ctx, "Access token", from)).trim() : undefined;
   const { branch = "main", hostKey: host_key } = options;
-  const given = { ...(token === undefined ? {} : { token }), ...(host_key === undefined ? {} : { host_key }) };
-  const body = { url, branch, ...(provider && { provider }), ...given };
+  const body = { url, branch, provider, token, host_key };
   const made = await (await ctx.client()).call("follow.set", { params: { slug }, body });
   ctx.output.result(made, (paint) => describeStart(paint, slug, made));
 }

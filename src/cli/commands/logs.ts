@@ -3,12 +3,11 @@ import { Option, type Command } from "commander";
 import { logLevels, type LogLevel } from "../../contract/log-level.ts";
 import type { Answer, Client } from "../../contract/client.ts";
 import { addCommand } from "../command-tree.ts";
-import type { CliContext } from "../context.ts";
-import { openProject } from "../current-project.ts";
+import { openProject, type CliContext } from "../context.ts";
 import { isPassing, patienceMs } from "../follow.ts";
 import { usageError } from "../failures.ts";
 import { instant, wholeNumber } from "../input.ts";
-import { table } from "../render/table.ts";
+import { table } from "../render/text.ts";
 
 const pauseMs = 1000;
 const mostLines = 5000;

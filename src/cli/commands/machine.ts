@@ -6,7 +6,7 @@ import { ownFolder } from "../../kit/own-version.ts";
 import { addCommand, commandGroup, severalCommands } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { CliError } from "../failures.ts";
-import { paintStatus, type Paint } from "../render/paint.ts";
+import { paintStatus, type Paint } from "../render/text.ts";
 
 /** Adds what works on the platform's own machine, by the `berthd` that came with this command: `berth doctor` and `berth support bundle`. */
 export const addMachine = severalCommands(() => [

@@ -3,15 +3,13 @@ import type { z } from "zod";
 import type { Answer } from "../../contract/client.ts";
 import type { dryRun } from "../../contract/dry-run.ts";
 import { route } from "../../contract/routes.ts";
-import { addCommand, commandGroup } from "../command-tree.ts";
+import { addCommand, commandGroup, listCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { CliError } from "../failures.ts";
 import { confirm } from "../prompts.ts";
 import { counted } from "../../kit/counted.ts";
 import { bytesText } from "../../kit/bytes-text.ts";
-import { paintStatus } from "../render/paint.ts";
-import { oneLine } from "../render/text.ts";
-import { listCommand } from "../row-commands.ts";
+import { paintStatus, oneLine } from "../render/text.ts";
 
 type Machine = Answer<"platform.machines">["machines"][number];
 

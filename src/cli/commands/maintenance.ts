@@ -1,6 +1,5 @@
-import { commandGroup } from "../command-tree.ts";
+import { commandGroup, rowCommand } from "../command-tree.ts";
 import { oneLine } from "../render/text.ts";
-import { rowCommand } from "../row-commands.ts";
 import { maintenanceText } from "./projects.ts";
 
 export const addMaintenance = commandGroup({
@@ -20,7 +19,7 @@ export const addMaintenance = commandGroup({
       usage: "on",
       summary: "Answer every visitor with 503 and a page; the application, deploys and cron jobs go on behind it",
       examples: ["berth maintenance on", 'berth maintenance on --message "Back at 18:00 UTC"'],
-      input: ({ message }) => ({ body: { on: true, ...(message === undefined ? {} : { message }) } }),
+      input: ({ message }) => ({ body: { on: true, message } }),
       text: ({ url, maintenance: page }) => {
         const message = page?.message ?? null;
         return `Visitors of ${url} get the maintenance page${message === null ? "." : `: ${oneLine(message)}`}`;

@@ -1,6 +1,5 @@
-import { facts } from "../render/table.ts";
-import { oneLine, relativeTime } from "../render/text.ts";
-import { rowCommand } from "../row-commands.ts";
+import { facts, oneLine, relativeTime } from "../render/text.ts";
+import { rowCommand } from "../command-tree.ts";
 
 export const addMe = rowCommand({
   row: "me.get",

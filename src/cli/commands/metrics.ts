@@ -3,11 +3,8 @@ import type { Answer } from "../../contract/client.ts";
 import { metricsRanges } from "../../contract/metrics.ts";
 import { bytesText } from "../../kit/bytes-text.ts";
 import { addCommand } from "../command-tree.ts";
-import type { CliContext } from "../context.ts";
-import { currentProject } from "../current-project.ts";
-import type { Paint } from "../render/paint.ts";
-import { facts, table } from "../render/table.ts";
-import { oneLine, relativeTime } from "../render/text.ts";
+import { currentProject, type CliContext } from "../context.ts";
+import { facts, table, oneLine, relativeTime, type Paint } from "../render/text.ts";
 
 type Metrics = Answer<"metrics.get">;
 

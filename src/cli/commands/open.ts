@@ -1,8 +1,7 @@
 import type { Command } from "commander";
 import { browse } from "../browse.ts";
 import { addCommand } from "../command-tree.ts";
-import type { CliContext } from "../context.ts";
-import { currentProject } from "../current-project.ts";
+import { currentProject, type CliContext } from "../context.ts";
 
 /** Adds `berth open`: prints a project's URL, and opens it in a browser if the output is a terminal. */
 export function addOpen(program: Command, ctx: CliContext): void {

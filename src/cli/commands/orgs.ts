@@ -1,11 +1,9 @@
 import type { Command } from "commander";
-import { addCommand, commandGroup } from "../command-tree.ts";
+import { addCommand, commandGroup, actCommand, listCommand, rowCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { usageError } from "../failures.ts";
-import { wholeNumber } from "../input.ts";
-import { paintStatus } from "../render/paint.ts";
-import { oneLine, relativeTime } from "../render/text.ts";
-import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
+import { ifGiven, wholeNumber } from "../input.ts";
+import { paintStatus, oneLine, relativeTime } from "../render/text.ts";
 
 export const addOrgs = commandGroup({
   name: "orgs",
@@ -44,7 +42,7 @@ function addCreateOrg(orgs: Command, ctx: CliContext): void {
     .option("--name <name>", "a display name; by default the slug")
     .option("--max-projects <count>", "how many projects it may have; by default 10")
     .action(async (slug: string, options: CreateOptions) => {
-      const body = { slug, name: options.name ?? slug, ...limitOf(options) };
+      const body = { slug, name: options.name ?? slug, max_projects: limitOf(options) };
       const made = await (await ctx.client()).call("orgs.create", { body });
       ctx.output.note(() => `Created the organization ${made.slug}. Its owner token is shown only this once:`);
       ctx.output.result(made, () => made.owner_token ?? "");
@@ -60,18 +58,17 @@ function addSet(orgs: Command, ctx: CliContext): void {
     .option("--name <name>", "a display name")
     .option("--max-projects <count>", "how many projects it may have")
     .action(async (slug: string, options: CreateOptions) => {
-      const { name } = options;
-      const body = { ...(name === undefined ? {} : { name }), ...limitOf(options) };
-      if (Object.keys(body).length === 0) throw usageError("Nothing to change: give --name or --max-projects.");
+      const { name, maxProjects } = options;
+      if (name === undefined && maxProjects === undefined)
+        throw usageError("Nothing to change: give --name or --max-projects.");
+      const body = { name, max_projects: limitOf(options) };
       const org = await (await ctx.client()).call("orgs.update", { params: { slug }, body });
       ctx.output.result(org, () => `${org.slug} ("${oneLine(org.name)}") may have ${org.max_projects} projects.`);
     });
 }
 
-function limitOf({ maxProjects: given }: CreateOptions) {
-  if (given === undefined) return {};
-  return { max_projects: wholeNumber(given, "--max-projects", { least: 0, most: 100_000 }) };
-}
+const limitOf = ({ maxProjects }: CreateOptions) =>
+  ifGiven(maxProjects, (text) => wholeNumber(text, "--max-projects", { least: 0, most: 100_000 }));
 
 const addDisable = actCommand({
   row: "orgs.disable",

@@ -1,10 +1,8 @@
 import type { Answer } from "../../contract/client.ts";
 import { bytesText } from "../../kit/bytes-text.ts";
-import { paintStatus, type Paint } from "../render/paint.ts";
-import { facts, table } from "../render/table.ts";
-import { oneLine, relativeTime } from "../render/text.ts";
+import { paintStatus, facts, table, oneLine, relativeTime, type Paint } from "../render/text.ts";
 import { counted } from "../../kit/counted.ts";
-import { rowCommand } from "../row-commands.ts";
+import { rowCommand } from "../command-tree.ts";
 
 type Overview = Answer<"overview.get">;
 

@@ -1,13 +1,12 @@
 import { Option, type Command } from "commander";
 import { roles, type Role } from "../../contract/access.ts";
 import type { Answer, Client } from "../../contract/client.ts";
-import { addCommand, commandGroup } from "../command-tree.ts";
+import { addCommand, commandGroup, actCommand, listCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { usageError } from "../failures.ts";
 import { oneNamed } from "../one-named.ts";
 import { confirm } from "../prompts.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
-import { actCommand, listCommand } from "../row-commands.ts";
 
 type Member = Answer<"people.list">["members"][number];
 type Invite = Answer<"people.invites">["invites"][number];
@@ -66,9 +65,9 @@ function addInvite(members: Command, ctx: CliContext): void {
       const { project } = ctx.options;
       const body = {
         role,
-        ...(email === undefined ? {} : { email }),
-        ...(platformAdmin === undefined ? {} : { platform_admin: platformAdmin }),
-        ...(project === undefined ? {} : { projects: project.split(",") }),
+        email,
+        platform_admin: platformAdmin,
+        projects: project?.split(","),
       };
       const made = await (await ctx.client()).call("people.invite", { body });
       if (made.url === null)
@@ -95,8 +94,7 @@ function addSet(members: Command, ctx: CliContext): void {
         throw usageError("Nothing to change.", "Give --role, --project or --all-projects.");
       const client = await ctx.client();
       const { id } = await findMember(client, given);
-      const body = { ...(options.role && { role: options.role }), ...(projects === undefined ? {} : { projects }) };
-      const changed = await client.call("people.update", { params: { id }, body });
+      const changed = await client.call("people.update", { params: { id }, body: { role: options.role, projects } });
       ctx.output.result(
         changed,
         () => `${oneLine(changed.name)} is now: ${roleOf(changed)}, projects: ${projectsOf(changed)}.`,

@@ -2,14 +2,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
 import { bytesText } from "../../kit/bytes-text.ts";
-import { addCommand } from "../command-tree.ts";
+import { addCommand, listCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { CliError } from "../failures.ts";
 import { patiently } from "../follow.ts";
-import { paintStatus } from "../render/paint.ts";
+import { paintStatus, duration, oneLine, relativeTime } from "../render/text.ts";
 import { withProgress } from "../render/progress.ts";
-import { duration, oneLine, relativeTime } from "../render/text.ts";
-import { listCommand } from "../row-commands.ts";
 
 type Backup = Answer<"platform.back_up">;
 

@@ -4,13 +4,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
 import { versionText } from "../../kit/own-version.ts";
-import { addCommand } from "../command-tree.ts";
+import { addCommand, actCommand, rowCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { CliError } from "../failures.ts";
-import { paintStatus, type Paint } from "../render/paint.ts";
+import { paintStatus, facts, table, type Paint } from "../render/text.ts";
 import { withProgress } from "../render/progress.ts";
-import { facts, table } from "../render/table.ts";
-import { actCommand, rowCommand } from "../row-commands.ts";
 
 type Versions = Answer<"platform.versions">;
 
@@ -54,7 +52,7 @@ function addUpgrade(platform: Command, ctx: CliContext): void {
       const file = given === undefined ? undefined : resolve(ctx.environment.cwd, given);
       const source = file !== undefined && existsSync(file) ? file : given;
       const without_backup = options.withoutBackup ?? false;
-      await client.call("platform.upgrade", { body: { ...(source === undefined ? {} : { source }), without_backup } });
+      await client.call("platform.upgrade", { body: { source, without_backup } });
       const look = () => client.call("platform.versions", {});
       const shown = await withProgress(ctx, "Upgrading Berth; applications go on", (say) => ended(look, say));
       ctx.output.result(shown, (paint) => describe(shown, paint));

@@ -3,19 +3,16 @@ import { Option, type Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
 import { metricsRanges } from "../../contract/metrics.ts";
 import { bytesText } from "../../kit/bytes-text.ts";
-import { addCommand, commandGroup } from "../command-tree.ts";
+import { addCommand, commandGroup, rowCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { CliError, usageError } from "../failures.ts";
-import { paintStatus, type Paint } from "../render/paint.ts";
+import { paintStatus, facts, table, oneLine, relativeTime, type Paint } from "../render/text.ts";
 import { withProgress } from "../render/progress.ts";
-import { facts, table } from "../render/table.ts";
-import { oneLine, relativeTime } from "../render/text.ts";
 import { versionText } from "../../kit/own-version.ts";
 import { counted } from "../../kit/counted.ts";
 import { sparkline } from "./metrics.ts";
 import { addPlatformBackups } from "./platform-backups.ts";
 import { addVersions } from "./platform-versions.ts";
-import { rowCommand } from "../row-commands.ts";
 
 export const addPlatform = commandGroup({
   name: "platform",

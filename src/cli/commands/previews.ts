@@ -1,13 +1,10 @@
 import type { Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
-import { addCommand, commandGroup } from "../command-tree.ts";
-import type { CliContext } from "../context.ts";
-import { currentProject, openProject } from "../current-project.ts";
+import { addCommand, commandGroup, actCommand, listCommand, rowCommand } from "../command-tree.ts";
+import { currentProject, openProject, type CliContext } from "../context.ts";
 import { oneNamed } from "../one-named.ts";
-import { paintStatus } from "../render/paint.ts";
-import { oneLine, relativeTime, terminalText } from "../render/text.ts";
+import { paintStatus, oneLine, relativeTime, terminalText } from "../render/text.ts";
 import { followToTheEnd } from "./deployments.ts";
-import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
 
 export const addPreviews = commandGroup({
   name: "preview",

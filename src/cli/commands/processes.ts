@@ -1,15 +1,13 @@
 import type { Command } from "commander";
 import type { Answer, Client } from "../../contract/client.ts";
 import { bytesText } from "../../kit/bytes-text.ts";
-import { addCommand } from "../command-tree.ts";
-import type { CliContext } from "../context.ts";
-import { openProject } from "../current-project.ts";
+import { addCommand, listCommand } from "../command-tree.ts";
+import { openProject, type CliContext } from "../context.ts";
 import { usageError } from "../failures.ts";
 import { wholeNumber } from "../input.ts";
 import { afterRestart } from "../../client/outcomes.ts";
 import { withProgress } from "../render/progress.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
-import { listCommand } from "../row-commands.ts";
 
 export function addProcesses(program: Command, ctx: CliContext): void {
   addList(program, ctx);
@@ -97,10 +95,7 @@ function parseScale(text: string) {
 }
 
 async function scale(client: Client, slug: string, { type, replicas, org, overlap }: Scale & ScaleOptions) {
-  if (type !== "web") {
-    const body = { replicas, ...(overlap === undefined ? {} : { overlap }) };
-    return client.call("processes.set", { params: { slug, type }, body });
-  }
+  if (type !== "web") return client.call("processes.set", { params: { slug, type }, body: { replicas, overlap } });
   const body = { replicas };
   const set =
     org === undefined
@@ -121,11 +116,10 @@ function addRestart(program: Command, ctx: CliContext): void {
     examples: ["berth restart", "berth restart worker", "berth restart -p demo --json"],
   }).action(async (type: string | undefined) => {
     const { slug, client } = await openProject(ctx);
-    const body = type === undefined ? {} : { type };
     const { signal } = ctx;
     const document = await withProgress(ctx, `Restarting ${type ?? slug}`, (say) =>
       afterRestart({ client, signal, say }, slug, () =>
-        client.call("processes.restart", { params: { slug }, body, signal }),
+        client.call("processes.restart", { params: { slug }, body: { type }, signal }),
       ),
     );
     const number = document.deployment?.number;

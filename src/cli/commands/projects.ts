@@ -1,18 +1,14 @@
 import { Option, type Command } from "commander";
 import { type Answer, type Client } from "../../contract/client.ts";
-import { addCommand, commandGroup } from "../command-tree.ts";
-import type { CliContext } from "../context.ts";
-import { currentProject } from "../current-project.ts";
+import { addCommand, commandGroup, actCommand, listCommand, rowCommand } from "../command-tree.ts";
+import { currentProject, type CliContext } from "../context.ts";
 import { limits } from "../../contract/limits.ts";
 import { agentsMay, previewContents, type PreviewContent } from "../../contract/projects.ts";
-import { wholeNumber } from "../input.ts";
+import { ifGiven, wholeNumber } from "../input.ts";
 import { awaitServing } from "../../client/outcomes.ts";
 import { usageError } from "../failures.ts";
-import { paintStatus, type Paint } from "../render/paint.ts";
+import { paintStatus, facts, oneLine, relativeTime, type Paint } from "../render/text.ts";
 import { withProgress } from "../render/progress.ts";
-import { facts } from "../render/table.ts";
-import { oneLine, relativeTime } from "../render/text.ts";
-import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
 
 export const addProjects = commandGroup({
   name: "projects",
@@ -144,26 +140,17 @@ function addSettings(projects: Command, ctx: CliContext): void {
       ).choices(["on", "off"]),
     )
     .action(async (given: string | undefined, options: SettingsOptions) => {
-      const { port, healthPath, startSeconds, sleepAfter, root, watch, storage } = options;
       if (Object.keys(options).length === 0)
         throw usageError(
           "Nothing to change: give --port, --health-path, --start-seconds, --sleep-after, --root, --watch, --storage or --previews.",
           "`berth projects show` shows the settings.",
         );
       const slug = await currentProject(ctx, given);
-      const body = {
-        ...portSetting(port),
-        ...healthSetting(healthPath),
-        ...startSetting(startSeconds),
-        ...sleepSetting(sleepAfter),
-        ...sourceSettings(root, watch),
-        ...storageSetting(storage),
-        ...previewSettings(options),
-      };
+      const body = settingsOf(options);
       const client = await ctx.client();
       const project = await client.call("projects.settings", { params: { slug }, body });
       ctx.output.result(project, (paint) => describe(project, paint));
-      if (Object.keys(body).some((name) => name !== "sleep_after_minutes"))
+      if (Object.keys(options).some((name) => name !== "sleepAfter"))
         ctx.output.note(() => "This applies from the next deploy.");
     });
 }
@@ -192,51 +179,39 @@ interface SettingsOptions {
   readonly sleepAfter?: string;
   readonly root?: string;
   readonly watch?: string[];
-  readonly storage?: string;
+  readonly storage?: "on" | "off";
   readonly previews?: string[];
   readonly previewVariables?: string[];
   readonly previewData?: PreviewContent;
   readonly agents?: "deploy" | "preview";
 }
 
-function startSetting(given: string | undefined): { start_seconds?: number | null } {
-  if (given === undefined || given === "none") return given === undefined ? {} : { start_seconds: null };
-  return { start_seconds: wholeNumber(given, "--start-seconds", { least: 1, most: limits.start_seconds }) };
-}
-
-function sleepSetting(given: string | undefined): { sleep_after_minutes?: number | null } {
-  if (given === undefined || given === "none") return given === undefined ? {} : { sleep_after_minutes: null };
-  return { sleep_after_minutes: wholeNumber(given, "--sleep-after", { least: 1, most: limits.sleep_minutes }) };
-}
-
-function storageSetting(given: string | undefined) {
-  return given === undefined ? {} : { storage: given === "on" };
-}
-
-function previewSettings({ previews, previewVariables: names, previewData: data, agents }: SettingsOptions) {
+function settingsOf(options: SettingsOptions) {
+  const { port, healthPath, startSeconds, sleepAfter, root, watch, storage, previews, previewVariables } = options;
+  const text = (given: string) => given;
+  const words = (given: string[] | undefined) => given && (given.join() === "none" ? null : given);
   return {
-    ...(agents === undefined ? {} : { agents }),
-    ...(data === undefined ? {} : { preview_data: data }),
-    ...(previews === undefined ? {} : { previews: previews.join() === "none" ? null : previews }),
-    ...(names === undefined ? {} : { preview_variables: names.join() === "none" ? null : names }),
+    port: unlessNone(port, (given) => wholeNumber(given, "--port", { least: 1, most: 65_535 })),
+    health_path: unlessNone(healthPath, text),
+    start_seconds: unlessNone(startSeconds, (given) =>
+      wholeNumber(given, "--start-seconds", { least: 1, most: limits.start_seconds }),
+    ),
+    sleep_after_minutes: unlessNone(sleepAfter, (given) =>
+      wholeNumber(given, "--sleep-after", { least: 1, most: limits.sleep_minutes }),
+    ),
+    root: unlessNone(root, text),
+    watch: words(watch),
+    storage: storage && storage === "on",
+    previews: words(previews),
+    preview_variables: words(previewVariables),
+    preview_data: options.previewData,
+    agents: options.agents,
   };
 }
 
-function sourceSettings(root: string | undefined, watch: string[] | undefined) {
-  return {
-    ...(root === undefined ? {} : { root: root === "none" ? null : root }),
-    ...(watch === undefined ? {} : { watch: watch.join() === "none" ? null : watch }),
-  };
-}
-
-function portSetting(given: string | undefined): { port?: number | null } {
-  if (given === undefined) return {};
-  return { port: given === "none" ? null : wholeNumber(given, "--port", { least: 1, most: 65_535 }) };
-}
-
-function healthSetting(given: string | undefined): { health_path?: string | null } {
-  if (given === undefined) return {};
-  return { health_path: given === "none" ? null : given };
+/** The word `none` clears a setting; an option that is not given leaves it as it is. */
+function unlessNone<T>(given: string | undefined, read: (text: string) => T): T | null | undefined {
+  return given === "none" ? null : ifGiven(given, read);
 }
 
 const addDelete = actCommand({

@@ -1,10 +1,9 @@
 import { Option, type Command } from "commander";
 import type { Body } from "../../contract/routes.ts";
-import { addCommand, commandGroup } from "../command-tree.ts";
+import { addCommand, commandGroup, actCommand, listCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { askSecret } from "../prompts.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
-import { actCommand, listCommand } from "../row-commands.ts";
 
 export const addProviders = commandGroup({
   name: "providers",
@@ -65,7 +64,7 @@ function addSet(providers: Command, ctx: CliContext): void {
       const { kind, issuer, clientId: client_id, name = id } = options;
       const from = { stdin: options.secretStdin === true, option: "--secret-stdin" };
       const client_secret = await askSecret(ctx, `Client secret of ${id}`, from);
-      const body = { kind, name, client_id, client_secret, ...(issuer === undefined ? {} : { issuer }) };
+      const body = { kind, name, client_id, client_secret, issuer };
       const set = await (await ctx.client()).call("providers.set", { params: { id }, body });
       ctx.output.note(() => `Register this callback address at the provider: ${set.callback_url}`);
       ctx.output.result(set, () => `People who were invited can sign in with ${oneLine(set.name)}.`);

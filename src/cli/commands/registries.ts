@@ -1,9 +1,8 @@
 import type { Command } from "commander";
-import { addCommand, commandGroup } from "../command-tree.ts";
+import { addCommand, commandGroup, actCommand, listCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { askSecret } from "../prompts.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
-import { actCommand, listCommand } from "../row-commands.ts";
 
 export const addRegistries = commandGroup({
   name: "registries",

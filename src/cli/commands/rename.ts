@@ -1,8 +1,7 @@
 import type { Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
 import { addCommand } from "../command-tree.ts";
-import type { CliContext } from "../context.ts";
-import { openProject } from "../current-project.ts";
+import { openProject, type CliContext } from "../context.ts";
 import { remoteName, remoteUrl, setRemoteUrl, slugOfRemote } from "../git.ts";
 
 export function addRename(program: Command, ctx: CliContext): void {

@@ -3,13 +3,10 @@ import type { Answer } from "../../contract/client.ts";
 import { requestSorts } from "../../contract/requests.ts";
 import { bytesText } from "../../kit/bytes-text.ts";
 import { addCommand } from "../command-tree.ts";
-import type { CliContext } from "../context.ts";
-import { currentProject } from "../current-project.ts";
+import { currentProject, type CliContext } from "../context.ts";
 import { usageError } from "../failures.ts";
 import { instant, wholeNumber } from "../input.ts";
-import type { Paint } from "../render/paint.ts";
-import { table } from "../render/table.ts";
-import { oneLine } from "../render/text.ts";
+import { table, oneLine, type Paint } from "../render/text.ts";
 
 type Requests = Answer<"requests.list">;
 type Paths = Answer<"requests.paths">;

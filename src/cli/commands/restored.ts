@@ -1,7 +1,6 @@
-import { severalCommands } from "../command-tree.ts";
-import { deploymentNumber, instant } from "../input.ts";
+import { severalCommands, actCommand, listCommand, rowCommand } from "../command-tree.ts";
+import { deploymentNumber, ifGiven, instant } from "../input.ts";
 import { relativeTime } from "../render/text.ts";
-import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
 
 export const addRestored = severalCommands(() => [addRestore, addList, addPromote, addDrop]);
 
@@ -20,9 +19,9 @@ export const addRestore = rowCommand({
   ],
   input: ({ at, beforeDeployment }, { id }) => ({
     body: {
-      ...(id === undefined ? {} : { backup_id: id }),
-      ...(at === undefined ? {} : { at: instant(at, "--at") }),
-      ...(beforeDeployment === undefined ? {} : { before_deployment: deploymentNumber(beforeDeployment) }),
+      backup_id: id,
+      at: instant(at, "--at"),
+      before_deployment: ifGiven(beforeDeployment, deploymentNumber),
     },
   }),
   progress: ({ words: { id = "the newest backup", slug }, options }) =>
@@ -63,7 +62,7 @@ const addPromote = actCommand({
     "berth backups promote restored_20260102_0a1b2c3d4e --deployment 12",
   ],
   input: ({ deployment }, { database = "" }) => ({
-    body: { database, ...(deployment === undefined ? {} : { deployment: deploymentNumber(deployment) }) },
+    body: { database, deployment: ifGiven(deployment, deploymentNumber) },
   }),
   warning: ({ words: { database = "", slug = "" } }) => `The application of ${slug} will restart with ${database}.`,
   typed: ({ words: { slug = "" } }) => slug,

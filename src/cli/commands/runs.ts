@@ -1,14 +1,12 @@
 import { Option, type Command } from "commander";
-import { addCommand, commandGroup, severalCommands } from "../command-tree.ts";
-import type { CliContext } from "../context.ts";
-import { currentProject, openProject } from "../current-project.ts";
+import { addCommand, commandGroup, severalCommands, listCommand } from "../command-tree.ts";
+import { currentProject, openProject, type CliContext } from "../context.ts";
 import { usageError } from "../failures.ts";
 import { followRun, printRun } from "../follow-run.ts";
 import { wholeNumber } from "../input.ts";
 import { runInTerminal } from "../run-in-terminal.ts";
 import { shellLine } from "../shell-line.ts";
 import { duration, oneLine, relativeTime } from "../render/text.ts";
-import { listCommand } from "../row-commands.ts";
 
 export const addRuns = severalCommands(() => [
   addRun,

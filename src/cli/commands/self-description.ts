@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { addCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
-import { facts, table } from "../render/table.ts";
+import { facts, table } from "../render/text.ts";
 
 /** Adds `berth capabilities` and `berth version`: the platform's description of itself, without a login. */
 export function addSelfDescription(program: Command, ctx: CliContext): void {

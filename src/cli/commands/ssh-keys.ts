@@ -2,14 +2,13 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { existsSync } from "node:fs";
 import type { Command } from "commander";
-import { addCommand, commandGroup } from "../command-tree.ts";
+import { addCommand, commandGroup, actCommand, listCommand } from "../command-tree.ts";
 import type { Client } from "../../contract/client.ts";
 import type { CliContext } from "../context.ts";
 import { usageError } from "../failures.ts";
 import { readInput } from "../input.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
 import { oneNamed } from "../one-named.ts";
-import { actCommand, listCommand } from "../row-commands.ts";
 
 export const addSshKeys = commandGroup({
   name: "keys",

@@ -2,7 +2,7 @@ import type { Answer, Client } from "../../contract/client.ts";
 import type { CliContext } from "../context.ts";
 import { usageError } from "../failures.ts";
 import { withProgress } from "../render/progress.ts";
-import { listCommand } from "../row-commands.ts";
+import { listCommand } from "../command-tree.ts";
 import { followToTheEnd } from "./deployments.ts";
 
 export const addTemplates = listCommand({

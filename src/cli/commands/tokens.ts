@@ -1,12 +1,11 @@
 import { Option, type Command } from "commander";
 import { roles, type Role } from "../../contract/access.ts";
 import type { Answer, Client } from "../../contract/client.ts";
-import { addCommand, commandGroup } from "../command-tree.ts";
+import { addCommand, commandGroup, actCommand, listCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { wholeNumber } from "../input.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
 import { oneNamed } from "../one-named.ts";
-import { actCommand, listCommand } from "../row-commands.ts";
 
 export const addTokens = commandGroup({
   name: "tokens",
@@ -77,9 +76,9 @@ function bodyOf(name: string, options: CreateOptions, projects: string | undefin
     name,
     role: options.role,
     expires_in_days: wholeNumber(options.expiresInDays, "--expires-in-days", { least: 1, most: 365 }),
-    ...(options.scope === undefined ? {} : { scopes: options.scope }),
-    ...(projects === undefined ? {} : { projects: projects.split(",") }),
-    ...(options.approvalMode === undefined ? {} : { approval_mode: options.approvalMode }),
+    scopes: options.scope,
+    projects: projects?.split(","),
+    approval_mode: options.approvalMode,
   };
 }
 

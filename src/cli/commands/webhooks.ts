@@ -2,12 +2,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import type { Answer, Client } from "../../contract/client.ts";
 import { webhookEvents, webhookFormats, type WebhookFormat } from "../../contract/webhooks.ts";
-import { addCommand, commandGroup } from "../command-tree.ts";
+import { addCommand, commandGroup, actCommand, listCommand, rowCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { CliError, usageError } from "../failures.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
 import { oneNamed } from "../one-named.ts";
-import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
 
 type Webhook = Answer<"webhooks.list">["webhooks"][number];
 type Delivery = Answer<"webhooks.deliveries">["deliveries"][number];

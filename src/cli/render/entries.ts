@@ -2,9 +2,7 @@ import type { Command } from "commander";
 import { entryKinds } from "../../contract/activity.ts";
 import type { Answer } from "../../contract/client.ts";
 import { wholeNumber } from "../input.ts";
-import type { Paint } from "./paint.ts";
-import { table } from "./table.ts";
-import { oneLine, relativeTime } from "./text.ts";
+import { table, oneLine, relativeTime, type Paint } from "./text.ts";
 
 type Entry = Answer<"activity.list">["activity"][number];
 

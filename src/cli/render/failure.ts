@@ -1,6 +1,5 @@
 import type { Build } from "../follow.ts";
-import type { Paint } from "./paint.ts";
-import { oneLine, terminalText } from "./text.ts";
+import { oneLine, terminalText, type Paint } from "./text.ts";
 
 /** Formats why a build or deployment failed: stage, summary and hint, then the end of its log. */
 export function renderFailure(paint: Paint, failure: NonNullable<Build["failure"]>): string {

@@ -1,6 +1,5 @@
 import type { Answer } from "../../contract/client.ts";
-import type { Paint } from "./paint.ts";
-import { oneLine, terminalText } from "./text.ts";
+import { oneLine, terminalText, type Paint } from "./text.ts";
 
 type Lines = Answer<"deployments.lines">;
 

@@ -1,6 +1,5 @@
 import type { GlobalOptions, Environment } from "../environment.ts";
-import { createPaint, type Paint } from "./paint.ts";
-import { terminalText } from "./text.ts";
+import { createPaint, terminalText, type Paint } from "./text.ts";
 
 /** The output of a command. Results go to stdout, everything else to stderr. */
 export type Output = ReturnType<typeof createOutput>;

@@ -5,9 +5,8 @@ import { Command } from "commander";
 import type { AnyInput } from "../contract/client.ts";
 import { createContext, type CliContext } from "./context.ts";
 import { readEnvironment } from "./environment.ts";
-import { commandGroup, type AddCommands } from "./command-tree.ts";
+import { actCommand, commandGroup, listCommand, type AddCommands } from "./command-tree.ts";
 import { oneNamed } from "./one-named.ts";
-import { actCommand, listCommand } from "./row-commands.ts";
 
 interface Sent extends AnyInput {
   readonly row: string;
