@@ -2,6 +2,7 @@ import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 import { addressesOf } from "../adapters/builder-docker/registry-access.ts";
 import { run } from "../kit/exec.ts";
+import { parseJson } from "../kit/parse-json.ts";
 import type { Config } from "./config.ts";
 import type { MachineParts } from "./setup/machine.ts";
 
@@ -61,7 +62,7 @@ async function npmSettings(config: Config, npm: string | null): Promise<Record<s
     { file: npm, args: ["config", "list", "--json"] },
     { env: config.toolEnvironment, timeoutMs },
   ).catch(() => undefined);
-  const found = parseObject(listed?.stdout ?? "");
+  const found = parseJson<Record<string, unknown>>(listed?.stdout ?? "") ?? {};
   const wanted = {
     registry: "npm_config_registry",
     proxy: "npm_config_proxy",
@@ -73,14 +74,6 @@ async function npmSettings(config: Config, npm: string | null): Promise<Record<s
     return typeof value === "string" && value !== "" ? [[name, value] as const] : [];
   });
   return Object.fromEntries(pairs);
-}
-
-function parseObject(text: string): Record<string, unknown> {
-  try {
-    return JSON.parse(text) as Record<string, unknown>;
-  } catch {
-    return {};
-  }
 }
 
 /** Reads pip's configuration files: the user's settings override the machine's (pip's documentation, "Configuration"). */

@@ -1,6 +1,7 @@
 import { Refused, type Caller } from "../features/context.ts";
 import { isRecent, passkeysOf } from "../features/people/people.ts";
 import { optionsToSign, personOfAnswer, whyNoPasskeys, type Choice, type PasskeySite } from "./passkeys.ts";
+import { parseJson } from "../kit/parse-json.ts";
 
 /** The options with which a browser asks for the signature over each choice. */
 export type SignOptions = Readonly<Record<Choice, object>>;
@@ -29,7 +30,7 @@ export async function meansOf(site: PasskeySite, caller: Caller, { approval, cho
     });
   }
   if (signature === "") throw new Refused("fresh_sign_in_required", { error: "Sign the decision with your passkey." });
-  const person = await personOfAnswer(site, `decide:${approval}:${choice}`, parse(signature));
+  const person = await personOfAnswer(site, `decide:${approval}:${choice}`, parseJson(signature));
   if (person !== caller.person_id)
     throw new Refused("unauthorized", { error: "This passkey belongs to another account." });
   return "passkey";
@@ -39,12 +40,4 @@ async function hasPasskey(site: PasskeySite, { person_id, session_id }: Caller):
   const { origin, hostname } = new URL(site.controlUrl);
   if (person_id === null || session_id === null || whyNoPasskeys(site, origin) !== undefined) return false;
   return (await passkeysOf(site.db, person_id, hostname)).some(({ usable }) => usable);
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

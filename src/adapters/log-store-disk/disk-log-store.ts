@@ -1,6 +1,7 @@
 import { appendFile as append, mkdir, open, readFile, rm, stat, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
+import { parseJson } from "../../kit/parse-json.ts";
 import type { BuildTime, LogStore, StoredRequest } from "../../ports/log-store.ts";
 import { appendFile, endOfLines, readRange } from "./append-file.ts";
 import { intendPosition, readPositionState } from "./positions.ts";
@@ -78,7 +79,7 @@ export function createDiskLogStore(options: DiskLogStoreOptions): LogStore {
       }),
     visitRequests: (projectId, range, visit) =>
       visitLines(requestDir(projectId), range, (line) => {
-        const request = decodeRequest(line);
+        const request = parseJson<StoredRequest>(line);
         return request === undefined || visit(request);
       }),
     remove: async (projectId, buildIds) => {
@@ -94,15 +95,6 @@ export function createDiskLogStore(options: DiskLogStoreOptions): LogStore {
 /** Writes the time first, where readers look for it. */
 function encodeRequests(requests: readonly StoredRequest[]): Buffer {
   return Buffer.from(requests.map(({ at, ...rest }) => `${JSON.stringify({ at, ...rest })}\n`).join(""));
-}
-
-/** Returns undefined for a line that is corrupt. */
-function decodeRequest(line: string): StoredRequest | undefined {
-  try {
-    return JSON.parse(line) as StoredRequest;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Returns an id, or a workload's id with its process type, if it is safe as a file name; throws otherwise. */

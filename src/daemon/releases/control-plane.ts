@@ -6,6 +6,7 @@ import type { OwnVersion } from "../../kit/own-version.ts";
 import { identify, isAlive, sendSignal } from "../../kit/processes.ts";
 import { ownGroup, ownLegacyGroup, unitNames } from "../../kit/tenant-group.ts";
 import { until } from "../../kit/until.ts";
+import { parseJson } from "../../kit/parse-json.ts";
 import { givenSettings, pathsIn, type Config } from "../config.ts";
 import { holderOf, isDataFolderHeld } from "../data-folder.ts";
 import { repeatedStarts, restartUnit } from "../systemd/run-unit-command.ts";
@@ -59,7 +60,7 @@ const stopTimeoutMs = 150_000;
 export async function readReadiness(config: Config): Promise<Readiness | null> {
   const answer = await ask({ config, port: config.httpPort, path: "/readyz" });
   if (answer === null) return null;
-  const body = parsed(answer.text);
+  const body = parseJson<ReadyBody | null>(answer.text);
   if (body?.checks === undefined) return null;
   const failing = body.checks.find(({ ok }) => !ok);
   const detail = failing === undefined ? null : `${failing.name}: ${failing.detail ?? "not ready"}`;
@@ -67,14 +68,6 @@ export async function readReadiness(config: Config): Promise<Readiness | null> {
 }
 
 type ReadyBody = OwnVersion & { readonly checks?: readonly { name: string; ok: boolean; detail: string | null }[] };
-
-function parsed(text: string): ReadyBody | null {
-  try {
-    return JSON.parse(text) as ReadyBody | null;
-  } catch {
-    return null;
-  }
-}
 
 /** Returns the status of a hostname's first page, through the edge; null when it does not answer. */
 export async function askApplication(config: Config, hostname: string): Promise<number | null> {

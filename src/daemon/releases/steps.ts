@@ -4,6 +4,7 @@ import { dirname } from "node:path";
 import type { UpgradeStep } from "../../ports/releases.ts";
 import { diskFault } from "../../kit/disk-fault.ts";
 import { readTextOrEmpty, syncFolder } from "../../kit/whole-file.ts";
+import { parseJson } from "../../kit/parse-json.ts";
 
 /** The steps of an upgrade, in order. From `switching` on, an upgrade that fails goes back. */
 export const upgradeSteps = [
@@ -41,13 +42,7 @@ export function readSteps(file: string): readonly Step[] {
   return readTextOrEmpty(file)
     .split("\n")
     .slice(0, -1)
-    .flatMap((line) => {
-      try {
-        return [JSON.parse(line) as Step];
-      } catch {
-        return [];
-      }
-    });
+    .flatMap((line) => parseJson<Step>(line) ?? []);
 }
 
 // Room for the lines of an upgrade during which the disk gets full, so that its reason is always written.

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { quoted } from "../../kit/quoted.ts";
+import { parseJson } from "../../kit/parse-json.ts";
 import type { FollowProvider } from "../../contract/follow.ts";
 import { hostApi, type HostRequest } from "./rules.ts";
 
@@ -141,10 +142,4 @@ function requestIn(answer: string, branch: string): PullRequest | null | undefin
   return all && null;
 }
 
-function read<T>(answer: string, schema: z.ZodType<T>): T | undefined {
-  try {
-    return schema.safeParse(JSON.parse(answer)).data;
-  } catch {
-    return undefined;
-  }
-}
+const read = <T>(answer: string, schema: z.ZodType<T>): T | undefined => schema.safeParse(parseJson(answer)).data;

@@ -4,6 +4,7 @@ import type { OutgoingRequest } from "../../ports/outgoing-http.ts";
 import { hasPreviews, isBranchName } from "../previews/previews.ts";
 import { sshFingerprint } from "../../kit/ssh-fingerprint.ts";
 import { webhookHeaders } from "../../kit/standard-webhooks.ts";
+import { parseJson } from "../../kit/parse-json.ts";
 
 /** A webhook delivery as received, not yet parsed. */
 export interface HookRequest {
@@ -38,10 +39,10 @@ export function readHook(secret: string, wanted: WantedBranches, request: HookRe
   }
   const ignored = (reason: string) => ({ event, commit: null, outcome: "ignored", signed: true, reason }) as const;
   if (!/^push(?: hook)?$/i.test(event)) return ignored(`It reports "${event}", not a push.`);
-  const payload = payloadOf(request.body);
-  if (payload === undefined)
+  const payload = parseJson(request.body.toString("utf8"));
+  if (typeof payload !== "object" || payload === null)
     return ignored("Its body is not JSON: set the content type of the webhook to application/json.");
-  const { ref, after } = payload;
+  const { ref, after } = payload as { readonly ref?: unknown; readonly after?: unknown };
   const commit = typeof after === "string" && /^[0-9a-f]{40}$/.test(after) ? after : null;
   if (ref !== `refs/heads/${branch}`) {
     const preview = previewIn(ref, wanted);
@@ -93,15 +94,6 @@ function isSigned(secret: string, request: HookRequest): boolean {
 function isSame(given: string, wanted: string): boolean {
   const digest = (text: string) => createHash("sha256").update(text).digest();
   return timingSafeEqual(digest(given), digest(wanted));
-}
-
-function payloadOf(body: Buffer): { readonly ref?: unknown; readonly after?: unknown } | undefined {
-  try {
-    const value: unknown = JSON.parse(body.toString("utf8"));
-    return typeof value === "object" && value !== null ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function printable(text: unknown): string {

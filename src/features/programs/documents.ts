@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { OutgoingHttp } from "../../ports/outgoing-http.ts";
 import { isRedirect, shownName, type Client } from "./rules.ts";
+import { parseJson } from "../../kit/parse-json.ts";
 
 const mostBytes = 5 * 1024;
 const timeoutMs = 3000;
@@ -54,16 +55,8 @@ export async function readDocument(
   else failedAtMs.delete(outgoing);
   if (answer.outcome !== "answered" || answer.status !== 200 || Buffer.byteLength(answer.excerpt) > mostBytes)
     return undefined;
-  const read = document.safeParse(parsed(answer.excerpt));
+  const read = document.safeParse(parseJson(answer.excerpt));
   if (!read.success || read.data.client_id !== id) return undefined;
   const { client_name, redirect_uris } = read.data;
   return { id, name: shownName(client_name) || new URL(id).host, redirect_uris };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -3,6 +3,7 @@ import type { Db } from "../../store/database.ts";
 import type { Vault } from "../../store/vault.ts";
 import { Refused } from "../refused.ts";
 import * as queries from "./queries.ts";
+import { parseJson } from "../../kit/parse-json.ts";
 
 /** An identity provider with the secret that Berth has there. */
 export interface Provider {
@@ -54,19 +55,11 @@ export async function describeIssuer(outgoing: OutgoingHttp, issuer: string): Pr
   const answer = await outgoing.send({ ...request, ...limits }, AbortSignal.timeout(providerTimeoutMs));
   if (answer.outcome === "failed") throw new Error(answer.reason);
   if (answer.status !== 200) throw new Error(`It answered with ${answer.status} instead of its description.`);
-  const found = parse(answer.excerpt);
+  const found = parseJson<Partial<IssuerDescription>>(answer.excerpt);
   if (found?.issuer !== issuer)
     throw new Error(`It describes another issuer${typeof found?.issuer === "string" ? `: ${found.issuer}` : ""}.`);
   const endpoints = [found.authorization_endpoint, found.token_endpoint];
   if (!endpoints.every((each) => /^https?:\/\//.test(String(each))))
     throw new Error("Its description lacks the endpoints of a sign-in.");
   return found as IssuerDescription;
-}
-
-function parse(text: string): Partial<IssuerDescription> | undefined {
-  try {
-    return JSON.parse(text) as Partial<IssuerDescription>;
-  } catch {
-    return undefined;
-  }
 }

@@ -2,6 +2,7 @@ import { mkdir, readFile, readdir, rename, stat, utimes, writeFile } from "node:
 import { join } from "node:path";
 import { runOk } from "../../../kit/exec.ts";
 import { syncFileSystem } from "../../../kit/sync-disk.ts";
+import { parseJson } from "../../../kit/parse-json.ts";
 import type { HashedFolder } from "../release/hash-tree.ts";
 import type { Spares } from "./spares.ts";
 import type { Trash } from "./trash.ts";
@@ -68,7 +69,8 @@ export function keptInstalls(options: KeptInstallsOptions): KeptInstalls {
     },
     hashed: async (key) => {
       const text = await readFile(place(key, "production.json"), "utf8").catch(() => "");
-      return parseHashed(text);
+      // A file that a power cut truncated is none; the folder is then hashed again.
+      return parseJson<HashedFolder>(text) ?? null;
     },
     keep: async (key, variant, source) => {
       if (await exists(place(key, variant))) return async () => {};
@@ -98,15 +100,6 @@ export function keptInstalls(options: KeptInstallsOptions): KeptInstalls {
       await writeFile(place(key, "shared"), storeKey);
     },
   };
-}
-
-/** Returns null for a file that a power cut truncated; the folder is then hashed again. */
-function parseHashed(text: string): HashedFolder | null {
-  try {
-    return JSON.parse(text) as HashedFolder;
-  } catch {
-    return null;
-  }
 }
 
 /** Returns whether a file was written to. Compares mtime, not ctime: ctime changes whenever a link to the file is added or removed. */
