@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLog } from "../kit/log.ts";
 import type { Topic, Wakeups } from "../store/wakeups.ts";
-import { createDriver, type Task } from "./driver.ts";
+import { createDriver } from "./driver.ts";
+import type { Task } from "./platform.ts";
 
 function bells(): Wakeups & { ring(topic: Topic): void } {
   const listeners = new Map<Topic, (id: string) => void>();

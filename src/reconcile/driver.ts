@@ -1,24 +1,7 @@
 import type { Log } from "../kit/log.ts";
 import { createSignal } from "../store/signal.ts";
-import type { Topic, Wakeups } from "../store/wakeups.ts";
-
-/** A reconciler: brings the actual state in line with the rows. It takes no input, may run at any time, throws only platform faults. */
-export interface Task {
-  readonly name: string;
-  /** It runs at least this often, even without a wake-up. */
-  readonly periodMs: number;
-  readonly topics: readonly Topic[];
-  run(signal: AbortSignal): Promise<TaskReport>;
-  /** Waits for work that `run` left in progress. */
-  settle?(): Promise<void>;
-}
-
-export interface TaskReport {
-  /** One line for the operator. */
-  readonly detail: string;
-  /** Run again after this long, if that is sooner than the period. */
-  readonly againMs?: number | undefined;
-}
+import type { Wakeups } from "../store/wakeups.ts";
+import type { Task } from "./platform.ts";
 
 export interface TaskStatus {
   readonly name: string;

@@ -1,6 +1,5 @@
 import { holdLease, releaseDeadLeases, type InProgress, type Lease, type LeasedTable } from "../store/leases.ts";
-import type { Task, TaskReport } from "./driver.ts";
-import type { Platform } from "./platform.ts";
+import type { Task, TaskReport, Platform } from "./platform.ts";
 
 interface Leased {
   readonly id: string;

@@ -27,7 +27,7 @@ import type { BackupWindow, FinalRetention, Retention } from "../features/backup
 import type { Storages } from "../ports/storage.ts";
 import type { Db } from "../store/database.ts";
 import type { Vault } from "../store/vault.ts";
-import type { Wakeups } from "../store/wakeups.ts";
+import type { Topic, Wakeups } from "../store/wakeups.ts";
 import type { CertificateSettings } from "./certificates/settings.ts";
 import type { IngestOutput } from "./logs/output-source.ts";
 
@@ -181,4 +181,22 @@ export interface HealthSettings {
   readonly everyMs: number;
   readonly timeoutMs: number;
   readonly budgetMs: number;
+}
+
+/** A reconciler: brings the actual state in line with the rows. It takes no input, may run at any time, throws only platform faults. */
+export interface Task {
+  readonly name: string;
+  /** It runs at least this often, even without a wake-up. */
+  readonly periodMs: number;
+  readonly topics: readonly Topic[];
+  run(signal: AbortSignal): Promise<TaskReport>;
+  /** Waits for work that `run` left in progress. */
+  settle?(): Promise<void>;
+}
+
+export interface TaskReport {
+  /** One line for the operator. */
+  readonly detail: string;
+  /** Run again after this long, if that is sooner than the period. */
+  readonly againMs?: number | undefined;
 }

@@ -1,8 +1,7 @@
 import { expireApprovals, rehearsePromotions } from "../../features/approvals/approvals.ts";
 import { deleteEndedKeys, limitKeptAnswers } from "../../features/idempotency/idempotency.ts";
 import { provenTime } from "../../store/proven-time.ts";
-import type { Task } from "../driver.ts";
-import type { Platform } from "../platform.ts";
+import type { Task, Platform } from "../platform.ts";
 
 /** Expires overdue approvals, lets promotions that wait for one be rehearsed, and deletes the responses stored for repeated requests. */
 export function approvalsTask(platform: Platform): Task {

@@ -13,8 +13,7 @@ import { specOf, wantedDatabases, type DatabaseRow } from "../../features/databa
 import { mapWithConcurrency } from "../../kit/map-with-concurrency.ts";
 import { HistoryNeedsRestart, type DatabaseHistory } from "../../ports/postgres-host.ts";
 import { StorageFull } from "../../ports/storage.ts";
-import type { Task } from "../driver.ts";
-import type { Platform } from "../platform.ts";
+import type { Task, Platform } from "../platform.ts";
 import { applyArchiveRetention, deleteExpiredChains, dropUnfinishedCopies, makeCopy } from "./archive-upkeep.ts";
 import { endOpenChain, storeLog } from "./store-log.ts";
 

@@ -7,9 +7,8 @@ import {
   sweepLeftovers,
 } from "./backup-upkeep.ts";
 import { performBackupWork } from "./backup-work.ts";
-import type { Task } from "../driver.ts";
+import type { Task, Platform } from "../platform.ts";
 import { createLeasedTask } from "../leased-work.ts";
-import type { Platform } from "../platform.ts";
 
 const periodMs = 5000;
 const dueEveryMs = 60_000;

@@ -8,9 +8,8 @@ import {
 } from "../../features/branches/branches.ts";
 import { requireLease, type Lease } from "../../store/leases.ts";
 import { createResting } from "../databases/databases-task.ts";
-import type { Task } from "../driver.ts";
+import type { Task, Platform } from "../platform.ts";
 import { createLeasedTask } from "../leased-work.ts";
-import type { Platform } from "../platform.ts";
 import { makeBranch, type Made, type Making, type Problem } from "./make-branch.ts";
 import { sweepBranches, tendBranches } from "./tend-branches.ts";
 

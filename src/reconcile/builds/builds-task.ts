@@ -18,12 +18,11 @@ import type { Failure } from "../../ports/failure.ts";
 import { renewLease, type Lease } from "../../store/leases.ts";
 import { awaitRuntime, runtimeFailure } from "../await-runtime.ts";
 import { createBuildLog, type BuildLog } from "../build-log.ts";
-import type { Task } from "../driver.ts";
+import type { Task, Platform } from "../platform.ts";
 import { createLeasedTask } from "../leased-work.ts";
 import { explainMissingDatabase } from "../missing-database.ts";
 import { branchMoved, notServed } from "../releases/release-failures.ts";
 import { environmentOf, secretsIn } from "../workload.ts";
-import type { Platform } from "../platform.ts";
 import { prepareSource } from "./prepare-source.ts";
 import { createDiskRoom, untilRoom, whyNoRoom, type DiskRoom } from "./disk-room.ts";
 

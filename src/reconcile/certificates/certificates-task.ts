@@ -32,9 +32,8 @@ import { awaitEdges } from "../../features/routes/routes.ts";
 import type { CertificateIssuer, ChallengePublisher, OrderOutcome } from "../../ports/certificate-issuer.ts";
 import type { EdgeCertificate } from "../../ports/edge.ts";
 import type { Lease } from "../../store/leases.ts";
-import type { Task } from "../driver.ts";
+import type { Task, Platform } from "../platform.ts";
 import { createLeasedWork } from "../leased-work.ts";
-import type { Platform } from "../platform.ts";
 import { checkName } from "./check-name.ts";
 
 const periodMs = 5000;

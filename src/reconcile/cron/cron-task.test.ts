@@ -16,8 +16,7 @@ import { isCalled } from "../../features/cron/cron.ts";
 import { until } from "../../kit/until.ts";
 import type { InstanceAddress } from "../../ports/runtime.ts";
 import type { Vault } from "../../store/vault.ts";
-import type { Task } from "../driver.ts";
-import type { CronSettings, Platform } from "../platform.ts";
+import type { Task, CronSettings, Platform } from "../platform.ts";
 import { cronTask } from "./cron-task.ts";
 import { guardMs } from "../../../test/support/eventually.ts";
 

@@ -8,8 +8,7 @@ import {
   pruneRuns,
 } from "../../features/cron/cron.ts";
 import { releaseDeadLeases } from "../../store/leases.ts";
-import type { Task } from "../driver.ts";
-import type { Platform } from "../platform.ts";
+import type { Task, Platform } from "../platform.ts";
 import { CronCalls } from "./cron-calls.ts";
 
 const batch = 500;

@@ -24,8 +24,7 @@ import type { DataDisk } from "../../ports/data-disk.ts";
 import type { Failure } from "../../ports/failure.ts";
 import type { DatabaseEndpoint } from "../../ports/postgres-host.ts";
 import { holdLease, releaseDeadLeases, type Lease } from "../../store/leases.ts";
-import type { Task } from "../driver.ts";
-import type { Platform } from "../platform.ts";
+import type { Task, Platform } from "../platform.ts";
 
 const maxConcurrency = 4;
 // How long a run waits for one database. A recovery takes minutes; it then continues in the background while other databases are checked.

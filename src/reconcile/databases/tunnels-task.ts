@@ -6,8 +6,7 @@ import {
   markTunnelClosed,
   specOf,
 } from "../../features/database/database.ts";
-import type { Task } from "../driver.ts";
-import type { Platform } from "../platform.ts";
+import type { Task, Platform } from "../platform.ts";
 
 const periodMs = 10_000;
 

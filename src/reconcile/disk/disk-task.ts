@@ -1,8 +1,7 @@
 import { diskUseOf, measureAllSoon, saveMeasured, takeDueProject } from "../../features/disk/disk.ts";
 import type { StorageOwner } from "../../ports/runtime.ts";
-import type { Task } from "../driver.ts";
+import type { Task, Platform } from "../platform.ts";
 import { sourceAndImagesBytes } from "../images-bytes.ts";
-import type { Platform } from "../platform.ts";
 import { createAccessControl } from "./access-control.ts";
 
 const periodMs = 2000;

@@ -1,6 +1,5 @@
 import { checkDueDomains } from "../../features/domains/domains.ts";
-import type { Task } from "../driver.ts";
-import type { Platform } from "../platform.ts";
+import type { Task, Platform } from "../platform.ts";
 
 /** Looks up users' hostnames that are due: often while their owner is waiting, rarely once they work. */
 export function domainsTask(platform: Platform): Task {

@@ -4,8 +4,7 @@ import { keepRequests } from "../../features/requests/requests.ts";
 import { changedRoutes, nextRouteVersion, saveEdge, type ProjectRoutes } from "../../features/routes/routes.ts";
 import { wakeProject } from "../../features/sleep/sleep.ts";
 import type { Edge, EdgeRequest, Route } from "../../ports/edge.ts";
-import type { Task } from "../driver.ts";
-import type { Platform } from "../platform.ts";
+import type { Task, Platform } from "../platform.ts";
 
 const periodMs = 3000;
 const drainPollMs = 100;

@@ -8,9 +8,8 @@ import {
   type DueStatus,
 } from "../../features/follow/follow.ts";
 import type { OutgoingOutcome } from "../../ports/outgoing-http.ts";
-import type { Task } from "../driver.ts";
+import type { Task, Platform } from "../platform.ts";
 import { inProgress } from "../leased-work.ts";
-import type { Platform } from "../platform.ts";
 
 const timeoutMs = 10_000;
 const holdSeconds = 60;

@@ -5,9 +5,8 @@ import {
   takeFollow,
   type TakenFollow,
 } from "../../features/follow/follow.ts";
-import type { Task } from "../driver.ts";
+import type { Task, Platform } from "../platform.ts";
 import { createLeasedTask } from "../leased-work.ts";
-import type { Platform } from "../platform.ts";
 import { fetchBranch } from "./fetch-branch.ts";
 
 const concurrent = 8;

@@ -13,9 +13,8 @@ import {
   type HostRequest,
 } from "../../features/follow/follow.ts";
 import { shownEnd } from "../../features/projects/projects.ts";
-import type { Task } from "../driver.ts";
+import type { Task, Platform } from "../platform.ts";
 import { inProgress } from "../leased-work.ts";
-import type { Platform } from "../platform.ts";
 
 const timeoutMs = 10_000;
 // Several requests, each with its time.

@@ -1,7 +1,6 @@
 import { delayPreviewFetch, takePreviewFetch, type TakenPreviewFetch } from "../../features/follow/follow.ts";
-import type { Task } from "../driver.ts";
+import type { Task, Platform } from "../platform.ts";
 import { createLeasedTask } from "../leased-work.ts";
-import type { Platform } from "../platform.ts";
 import { fetchPreview } from "./fetch-preview.ts";
 
 const concurrent = 4;

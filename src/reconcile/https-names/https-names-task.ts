@@ -1,6 +1,5 @@
 import { certificatesMark, servingCertificates } from "../../features/certificates/certificates.ts";
-import type { Task } from "../driver.ts";
-import type { Platform } from "../platform.ts";
+import type { Task, Platform } from "../platform.ts";
 
 /** Reads which hostnames the edges serve over HTTPS, for a process without an edge: the URLs it shows depend on that. */
 export function httpsNamesTask({ db, certificates, httpsNames }: Platform): Task {

@@ -9,8 +9,7 @@ import {
 } from "../../features/images/images.ts";
 import { lockProject } from "../../features/projects/projects.ts";
 import { holdLease, releaseDeadLeases, renewLease } from "../../store/leases.ts";
-import type { Task } from "../driver.ts";
-import type { Platform } from "../platform.ts";
+import type { Task, Platform } from "../platform.ts";
 
 interface Project {
   readonly id: string;

@@ -2,9 +2,8 @@ import { outputOwners } from "../../features/deployments/deployments.ts";
 import { createFaultIsolation } from "../../kit/fault-isolation.ts";
 import { mapWithConcurrency } from "../../kit/map-with-concurrency.ts";
 import type { Instance } from "../../ports/runtime.ts";
-import type { Task } from "../driver.ts";
+import type { Task, Platform } from "../platform.ts";
 import { createRedactors, type OutputOwner } from "../redactors.ts";
-import type { Platform } from "../platform.ts";
 
 // High enough that one application's flood delays few others.
 const maxConcurrency = 8;

@@ -2,8 +2,7 @@ import { evaluateTraffic } from "../../features/health/health.ts";
 import { addReplicaSamples, addTraffic, pruneMetrics, type ReplicaSample } from "../../features/metrics/metrics.ts";
 import { parseWorkloadId } from "../../features/replicas/replicas.ts";
 import type { EdgeUsage } from "../../ports/edge.ts";
-import type { Task } from "../driver.ts";
-import type { Platform } from "../platform.ts";
+import type { Task, Platform } from "../platform.ts";
 
 const everyMs = 15_000;
 const pruneEveryMs = 10 * 60_000;

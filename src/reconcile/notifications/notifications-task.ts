@@ -9,9 +9,8 @@ import {
 } from "../../features/notifications/notifications.ts";
 import type { Notifier } from "../../ports/notifier.ts";
 import type { Lease } from "../../store/leases.ts";
-import type { Task } from "../driver.ts";
+import type { Task, Platform } from "../platform.ts";
 import { createLeasedTask } from "../leased-work.ts";
-import type { Platform } from "../platform.ts";
 
 // The first retries come soon, because people are waiting; a server that has been down for hours is tried rarely.
 const pauseMs = { first: 5000, most: 15 * 60_000 };

@@ -5,9 +5,8 @@ import {
   type DuePageProbe,
 } from "../../features/metrics/metrics.ts";
 import type { EdgeEntrance } from "../../ports/edge.ts";
-import type { Task } from "../driver.ts";
+import type { Task, Platform } from "../platform.ts";
 import { probePage } from "./probe-page.ts";
-import type { Platform } from "../platform.ts";
 
 const periodMs = 2000;
 const enlistEveryMs = 15_000;

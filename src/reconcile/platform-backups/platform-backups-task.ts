@@ -15,8 +15,7 @@ import {
 } from "../../features/platform/platform.ts";
 import { StorageFull, StorageMissing, type Storage } from "../../ports/storage.ts";
 import { provenTime } from "../../store/proven-time.ts";
-import type { Task } from "../driver.ts";
-import type { Platform } from "../platform.ts";
+import type { Task, Platform } from "../platform.ts";
 
 const periodMs = 60_000;
 const mostAttempts = 3;

@@ -3,8 +3,7 @@ import {
   saveControlPlane,
   type ControlPlane,
 } from "../../features/control-planes/control-planes.ts";
-import type { Task } from "../driver.ts";
-import type { Platform } from "../platform.ts";
+import type { Task, Platform } from "../platform.ts";
 
 const periodMs = 2000;
 

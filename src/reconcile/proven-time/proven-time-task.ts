@@ -1,6 +1,5 @@
 import { endLongPauses, proveTime } from "../../store/proven-time.ts";
-import type { Task } from "../driver.ts";
-import type { Platform } from "../platform.ts";
+import type { Task, Platform } from "../platform.ts";
 
 // Smaller steps back are corrections, as of cron's schedules.
 const setBackMs = 1000;

@@ -1,9 +1,8 @@
 import { removeEndedPreviews } from "../../features/previews/previews.ts";
 import { releasePurge, requestDuePurges, takePurge, type TakenPurge } from "../../features/purges/purges.ts";
 import { provenTime } from "../../store/proven-time.ts";
-import type { Task } from "../driver.ts";
+import type { Task, Platform } from "../platform.ts";
 import { createLeasedTask } from "../leased-work.ts";
-import type { Platform } from "../platform.ts";
 import { performPurge } from "./perform-purge.ts";
 
 const retrySeconds = 5;

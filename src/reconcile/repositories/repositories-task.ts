@@ -1,7 +1,6 @@
 import { pushedDeployments } from "../../features/deployments/deployments.ts";
 import { settlesWithin } from "../../kit/settles-within.ts";
-import type { Task } from "../driver.ts";
-import type { Platform } from "../platform.ts";
+import type { Task, Platform } from "../platform.ts";
 import { moveBranch } from "./move-branch.ts";
 
 /** Repairs repositories after a crash: branches of activated commits that were not moved, or lost. Maintains them once a day. */

@@ -6,8 +6,7 @@ import {
 } from "../../features/activity/activity.ts";
 import { deleteExpiredNames } from "../../features/projects/projects.ts";
 import { deleteOldRuns } from "../../features/runs/runs.ts";
-import type { Task } from "../driver.ts";
-import type { Platform } from "../platform.ts";
+import type { Task, Platform } from "../platform.ts";
 
 const periodMs = 3_600_000;
 const soonMs = 5000;

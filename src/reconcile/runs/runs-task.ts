@@ -17,9 +17,8 @@ import { createLineSplitter } from "../../kit/log-lines.ts";
 import type { OneOffResult } from "../../ports/runtime.ts";
 import { releaseDeadLeases, type Lease } from "../../store/leases.ts";
 import { createBuildLog } from "../build-log.ts";
-import type { Task } from "../driver.ts";
+import type { Task, Platform } from "../platform.ts";
 import { createLeasedWork } from "../leased-work.ts";
-import type { Platform } from "../platform.ts";
 import { redactorOf, workloadOf } from "../workload.ts";
 
 // A command may take a day, so those of one organization never have all slots.

@@ -1,6 +1,5 @@
 import { announceSleep, endSleep, fallAsleep } from "../../features/sleep/sleep.ts";
-import type { Task } from "../driver.ts";
-import type { Platform } from "../platform.ts";
+import type { Task, Platform } from "../platform.ts";
 
 const periodMs = 15_000;
 

@@ -21,9 +21,8 @@ import {
 import { webhookHeaders } from "../../kit/standard-webhooks.ts";
 import { provenTime } from "../../store/proven-time.ts";
 import type { Lease } from "../../store/leases.ts";
-import type { Task } from "../driver.ts";
+import type { Task, Platform } from "../platform.ts";
 import { createLeasedTask } from "../leased-work.ts";
-import type { Platform } from "../platform.ts";
 
 const timeoutMs = 10_000;
 const excerptBytes = 1024;
