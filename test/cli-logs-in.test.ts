@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
 import { chmod, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
@@ -90,6 +93,42 @@ test("a login that the person denies, or that another platform answers, keeps no
     await assert.rejects(readFile(user.configFile), { code: "ENOENT" });
   }
 });
+
+/** A platform elsewhere that sends people to this one's pages; `issuer` is what it calls itself, by default its own address. */
+async function platformOf(page: string, issuer?: string) {
+  const asked: string[] = [];
+  const server = createServer((request, response) => {
+    asked.push(request.url ?? "");
+    const said = { issuer: issuer ?? url, authorization_endpoint: page, verification_uri: page };
+    response.setHeader("content-type", "application/json");
+    response.end(JSON.stringify({ ...said, device_code: "x", user_code: "BCDF-GHJK", interval: 1, expires_in: 5 }));
+  });
+  // Not a loopback address by its name, so it may be no tunnel to this platform.
+  server.listen(0, "0.0.0.0");
+  await once(server, "listening");
+  const url = `http://0.0.0.0:${(server.address() as AddressInfo).port}`;
+  return { url, asked, [Symbol.dispose]: () => void server.close() };
+}
+
+for (const issuer of [api.baseUrl, undefined])
+  test(`a platform that sends people to the page of another one${issuer === undefined ? "" : ", as which it poses,"} gets none of its tokens`, async () => {
+    using hostile = await platformOf(`${api.baseUrl}/session/authorize`, issuer);
+    await using user = await cliUser();
+    const seeing = { ...user, env: { ...user.env, DISPLAY: ":0" } };
+    const { exited, printed } = await atTerminal(seeing, ["login", hostile.url]);
+    let isOver = false;
+    void exited.then(() => (isOver = true));
+    const opened = () => readFile(join(user.home, "opened"), "utf8").catch(() => isOver && "nothing");
+    const page = await eventually(opened, "a page opens, or the login ends");
+    // A person who has a session there allows it.
+    if (page !== "nothing") await fetch((await browser.decide(page)).headers.get("location") ?? "");
+    assert.equal(await exited, 3, printed());
+    assert.match(printed(), /asks for a login at another platform/);
+    const { exitCode, stderr } = await user.berth(["login", hostile.url, "--device"]);
+    assert.equal(exitCode, 3);
+    assert.match(stderr, /asks for a login at another platform/);
+    assert.ok(!hostile.asked.includes("/oauth/token"), String(hostile.asked));
+  });
 
 test("logging in again ends the token that it replaces, and logout never ends a token of another kind", async () => {
   await using user = await cliUser();

@@ -19,7 +19,26 @@ export async function logIn(ctx: CliContext, url: string, way: "browser" | "devi
   const { body } = await send(ctx, `${url}/.well-known/oauth-authorization-server`);
   const { issuer, authorization_endpoint: page } = body as Partial<Record<string, unknown>>;
   if (typeof issuer !== "string" || typeof page !== "string") return undefined;
-  return way === "browser" ? inBrowser(ctx, url, { issuer, page }) : byCode(ctx, url);
+  if (way === "device") return byCode(ctx, url);
+  for (const named of [issuer, page]) requireOwn(url, named);
+  return inBrowser(ctx, url, { issuer, page });
+}
+
+/**
+ * Refuses a platform that sends people to another one's page: it would get their consent there, and with it a token of the other (RFC 8414,
+ * section 3.3). On this computer an address may be a tunnel to the platform, which then names itself.
+ */
+function requireOwn(url: string, named: string): void {
+  const [own, other] = [new URL(url), URL.parse(named)?.origin];
+  if (own.origin === other || isLoopback(url)) return;
+  throw new CliError("unauthorized", "not_logged_in", {
+    message: `${own.origin} asks for a login at another platform${other === undefined ? "" : `, ${other}`}.`,
+    hint: "Log in at the address of the platform itself.",
+  });
+}
+
+export function isLoopback(url: string): boolean {
+  return /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(new URL(url).hostname);
 }
 
 interface Consent {
@@ -107,6 +126,7 @@ async function byCode(ctx: CliContext, url: string): Promise<string> {
     interval = 5,
   } = started.body as Partial<Device>;
   if (device_code === undefined || user_code === undefined) throw failed(started);
+  requireOwn(url, String(page));
   ctx.output.note(
     (paint) =>
       `Open ${paint.bold(oneLine(String(page), 200))} in a browser, and type this code: ${paint.bold(oneLine(user_code, 20))}`,

@@ -66,7 +66,7 @@ export function addOauth(app: FastifyInstance, given: Oauth): void {
       const started = await startDevice(given.platform, { client: commandLine, device, address });
       return sendJson(reply, 200, {
         ...started,
-        verification_uri: `${new URL(given.platform.addresses.controlUrl).origin}/session/device`,
+        verification_uri: new URL("/session/device", consentUrl(request, given.platform.addresses.controlUrl)).href,
       });
     });
     scope.post("/oauth/revoke", async (request: FormRequest, reply) => {

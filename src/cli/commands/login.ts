@@ -8,7 +8,7 @@ import { isSameUrl } from "../find-platform.ts";
 import type { CliContext } from "../context.ts";
 import { CliError, usageError } from "../failures.ts";
 import { readInput } from "../input.ts";
-import { endLogin, logIn } from "../log-in.ts";
+import { endLogin, isLoopback, logIn } from "../log-in.ts";
 import { ask, canAsk } from "../prompts.ts";
 import { oneLine } from "../render/text.ts";
 
@@ -103,10 +103,6 @@ function warnOfPlainHttp(ctx: CliContext, url: string): void {
   ctx.output.note(
     (paint) => `${paint.yellow("Warning:")} ${url} is not encrypted: anyone on the network path can read the token.`,
   );
-}
-
-function isLoopback(url: string): boolean {
-  return /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(new URL(url).hostname);
 }
 
 /** Adds `berth logout`: deletes the stored token, and ends it if `berth login` got it by a person's consent. */
