@@ -44,6 +44,8 @@ export interface InstalledPlatform {
   berth(...args: string[]): ReturnType<typeof run>;
   steps(): readonly { readonly step: string; readonly source?: string }[];
   controlPlane(): ListedProcess;
+  /** Returns the end of what the control planes and the upgrade wrote. */
+  output(): string;
   call<T>(method: string, path: string, body?: unknown): Promise<{ status: number; body: T }>;
   close(): void;
 }
@@ -103,7 +105,7 @@ export async function startInstalled(versions: Releases, places: Places = {}): P
     onFetch: async () => {},
     async upgradeTo(version, ...more) {
       const { stdout, stderr } = await berth("platform", "upgrade", version, "--json", ...more);
-      assert.notEqual(stdout, "", `${stderr}\n${JSON.stringify(installed.steps())}\n${lastLines(installed)}`);
+      assert.notEqual(stdout, "", `${stderr}\n${JSON.stringify(installed.steps())}\n${installed.output()}`);
       return JSON.parse(stdout) as Versions;
     },
     steps() {
@@ -119,6 +121,7 @@ export async function startInstalled(versions: Releases, places: Places = {}): P
       assert.ok(found, "the control plane runs");
       return found;
     },
+    output: () => lastLines(folder, ground),
     call: (method, path, body) => call(ground.api, token, { method, path, body }),
     close() {
       server.close();
@@ -128,7 +131,7 @@ export async function startInstalled(versions: Releases, places: Places = {}): P
         rmSync(each, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
     },
   };
-  const app = await createApp({ api: ground.api, token, call: installed.call }, "shop", liveApp({ version: "shop" }));
+  const app = await createApp({ ...installed, api: ground.api }, "shop", liveApp({ version: "shop" }));
   const pushed = await app.push();
   assert.equal(pushed.exitCode, 0, pushed.stderr);
   return installed;
@@ -158,8 +161,7 @@ export async function killAfterSteps(platform: InstalledPlatform, to: string): P
   return [...killed];
 }
 
-/** The end of what the control planes and the upgrade wrote. */
-function lastLines({ folder, ground }: InstalledPlatform): string {
+function lastLines(folder: string, ground: Ground): string {
   const files = [join(folder, "log"), join(ground.dataDir, "logs/berthd.log"), join(ground.dataDir, "upgrade/log")];
   return files
     .map((file) => (existsSync(file) ? `${file}:\n${readFileSync(file, "utf8").slice(-2000)}` : ""))

@@ -255,7 +255,8 @@ function makeAppFolder(): string {
 
 /** Creates the project and a repository for it. */
 export async function createApp(
-  platform: Pick<TestPlatform, "api" | "token" | "call"> & { readonly org?: string; readonly storage?: boolean },
+  platform: Pick<TestPlatform, "api" | "token" | "call"> &
+    Partial<Pick<TestPlatform, "output">> & { readonly org?: string; readonly storage?: boolean },
   slug: string,
   files: Record<string, string>,
 ): Promise<TestApp> {
@@ -289,11 +290,14 @@ export async function createApp(
       await git("add", "--all");
       await git("commit", "--quiet", "--allow-empty", `--message=${message}`);
     },
-    push: (branch = "main", onStderr) =>
-      run(
+    async push(branch = "main", onStderr) {
+      const pushed = await run(
         { file: "git", args: ["push", remote, `HEAD:refs/heads/${branch}`] },
         { cwd: dir, env, timeoutMs: pushGuardMs, ...(onStderr === undefined ? {} : { onStderr }) },
-      ),
+      );
+      const isFault = pushed.stderr.includes("platform_fault");
+      return isFault ? { ...pushed, stderr: `${pushed.stderr}\n${platform.output?.().slice(-5000)}` } : pushed;
+    },
     pushTo: (other) => git("push", remoteOf(other), "HEAD:refs/heads/main"),
     head: async () => (await git("rev-parse", "HEAD")).stdout.trim(),
     remoteHead: async (branch = "main") =>

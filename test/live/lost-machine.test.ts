@@ -1,17 +1,18 @@
 // Drawn with other S3 files: every run restores from a copy of the folder `backups` what this one restores from S3.
 import assert from "node:assert/strict";
-import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { start } from "../../src/kit/exec.ts";
 import { cliUser } from "../support/cli.ts";
 import { drawCases } from "../support/draw-cases.ts";
 import { eventually } from "../support/eventually.ts";
 import { missingForTemplate } from "../support/missing-for-template.ts";
 import { missingForSwift, startSwift } from "../support/swift.ts";
 import { notesApp } from "../e2e/apps.ts";
-import { createApp, layGround, restore, startPlatform, type TestPlatform } from "../e2e/platform.ts";
+import { berthd, createApp, layGround, restore, startPlatform, type TestPlatform } from "../e2e/platform.ts";
 import { killProcesses, processesNaming } from "../e2e/processes.ts";
 import { ask, startAsking } from "../e2e/traffic.ts";
 
@@ -28,7 +29,7 @@ const loudly = "printenv GREETING | tr a-z A-Z";
 const mostLostMs = 10_000;
 
 test(
-  "a lost machine comes back from S3 alone: applications, rows, files and secrets",
+  "a lost machine comes back from S3 alone, and so does its standby: applications, rows, files and secrets",
   { skip: missingForSwift },
   async (t) => {
     const server = await startSwift();
@@ -48,6 +49,11 @@ test(
     await berth(lost, "ledger", "backups", "create", "--files");
     assert.match(await berth(lost, "ledger", "platform", "backup"), /Backed up/);
     cpSync(join(lost.dataDir, "recovery.key"), key);
+    const standby = await layGround(settings);
+    t.after(() => removeAll(standby.dataDir));
+    const follower = start(berthd("follow", "s3", "--key", key), { env: standby.env });
+    t.after(() => follower.kill("SIGKILL"));
+    await eventually(() => existsSync(join(standby.dataDir, "standby")), "the standby has the backup");
     const adding = startAsking(() => ask(lost.edgePort, "ledger", "/add"), 5);
     await sleep(20_000);
     const lostAt = Date.now();
@@ -59,9 +65,13 @@ test(
     assert.equal(restored.exitCode, 0, restored.stderr);
     assert.doesNotMatch(restored.stdout, /NOT restored/);
     const platform = await startPlatform(settings, { dataDir });
-    t.after(() => platform.destroy());
+    t.after(() => removeAll(dataDir));
     const body = async (slug: string) => (await platform.visit(slug).catch(() => undefined))?.body ?? "";
-    for (const name of names) await eventually(async () => (await body(slugOf(name))).includes(answerOf(name)), name);
+    const allAnswer = (page: typeof body) =>
+      Promise.all(
+        names.map((name) => eventually(async () => (await page(slugOf(name))).includes(answerOf(name)), name)),
+      );
+    await allAnswer(body);
     const rows = await eventually(
       async () => /^rows (\d+) file kept$/.exec(await body("ledger"))?.[1],
       "the ledger answers",
@@ -75,6 +85,15 @@ test(
     assert.ok(tailMs < mostLostMs, `a row was lost that was ${tailMs} ms old`);
     for (const name of names.filter((each) => withoutGreeting.includes(each)))
       assert.equal(await berth(platform, slugOf(name), "run", loudly), `${secretOf(name).toUpperCase()}\n`);
+    await platform.destroy();
+
+    const promotedAt = Date.now();
+    const promoted = start(berthd("promote"), { env: standby.env });
+    t.after(() => promoted.kill("SIGKILL"));
+    const ofStandby = async (slug: string) => (await ask(standby.ports.edge, slug, "/")).body;
+    await allAnswer(ofStandby);
+    await eventually(async () => /^rows \d+ file kept$/.test(await ofStandby("ledger")), "the ledger answers there");
+    t.diagnostic(`they answered ${Math.round((Date.now() - promotedAt) / 1000)} s after the promotion of the standby`);
   },
 );
 
@@ -108,6 +127,10 @@ async function lose(platform: TestPlatform): Promise<void> {
   const end = platform.end("SIGKILL");
   killProcesses(processesNaming(platform.dataDir));
   await end;
-  killProcesses(processesNaming(platform.dataDir));
-  rmSync(platform.dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+  removeAll(platform.dataDir);
+}
+
+function removeAll(dataDir: string): void {
+  killProcesses(processesNaming(dataDir));
+  rmSync(dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
 }
