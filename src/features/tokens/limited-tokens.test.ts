@@ -49,6 +49,52 @@ test("lists, overview, activity and approvals of a limited token hold only what 
   );
 });
 
+test("callers who read the same at once get what is theirs, not older than what they wrote, and nothing once their token has ended", async () => {
+  const other = await testOrganization(db, "elsewhere");
+  const same = await testThings(api.platform, other);
+  const { slug } = own.project;
+  await db.updateTable("project").set({ slug }).where("id", "=", same.project.id).execute();
+  const ending = await testToken(db, org.id, { role: "owner", project_ids: [own.project.id] });
+  const slugs = async (token: string) => {
+    const { status, body } = await get("/v1/projects", token);
+    return status === 200 ? (body["projects"] as { slug: string }[]).map((project) => project.slug) : status;
+  };
+  const pathIn = async (token: string) => (await get(`/v1/projects/${slug}`, token)).body["health_path"];
+  const crowd = async () => {
+    const all = Array.from({ length: 8 }, () => [slugs(limited.text), slugs(org.owner), slugs(other.owner)] as const);
+    for (const [narrow, wide, foreign] of all) {
+      assert.deepEqual([await narrow, await foreign], [[slug], [slug]]);
+      assert.deepEqual(((await wide) as string[]).toSorted(), [slug, beside.project.slug].toSorted());
+    }
+  };
+  for (let round = 0; round < 5; round += 1) {
+    const crowded = Promise.all([crowd(), crowd()]);
+    const paths = [`/ours/${round}`, `/theirs/${round}`] as const;
+    const write = async (token: string, health_path: string) => {
+      await api.call("PUT", `/v1/projects/${slug}/settings`, { token, body: { health_path } });
+      return Promise.all([pathIn(token), pathIn(token)]);
+    };
+    const read = await Promise.all([write(org.owner, paths[0]), write(other.owner, paths[1])]);
+    assert.deepEqual(read, [
+      [paths[0], paths[0]],
+      [paths[1], paths[1]],
+    ]);
+    const [foreign, missing] = await Promise.all([
+      get(`/v1/projects/${beside.project.slug}`),
+      get("/v1/projects/none"),
+      get(`/v1/projects/${beside.project.slug}`, org.owner),
+    ]);
+    assert.deepEqual([foreign.status, foreign.text], [missing.status, missing.text]);
+    await crowded;
+  }
+  const reading = crowd();
+  assert.equal((await api.call("DELETE", `/v1/api-tokens/${ending.id}`, { token: org.owner })).status, 204);
+  await eventually(async () => (await slugs(ending.text)) === 401, "a token that has ended joins no reading");
+  await reading;
+  await api.call("DELETE", `/v1/projects/${slug}`, { token: other.owner });
+  assert.deepEqual([await slugs(other.owner), await pathIn(org.owner)], [[], "/ours/4"]);
+});
+
 test("the stream of changes tells a limited token nothing of other projects and of the organization", async () => {
   const { body } = await get("/v1/activity/changes");
   const after = String(body["next_cursor"]);
