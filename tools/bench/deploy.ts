@@ -85,7 +85,7 @@ async function measureBare(platform: TestPlatform): Promise<BenchRow> {
 }
 
 /** Returns the medians of all rounds, and how they divide into steps. */
-function compared(
+export function compared(
   name: string,
   against: string,
   { goal, ...rounds }: Rounds<StepTimes> & { goal: number | null },

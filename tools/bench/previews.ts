@@ -5,7 +5,7 @@ import { loginOf, newDatabaseSpec } from "../../src/ports/postgres-host.suite.ts
 import { startPlatform, type TestApp, type TestPlatform } from "../../test/e2e/platform.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import { rehearseOnCopy } from "../../test/support/rehearse-on-copy.ts";
-import { byHand, freshFolder, lockedApp, pushLive, total } from "./deploy.ts";
+import { byHand, compared, freshFolder, lockedApp, pushLive } from "./deploy.ts";
 import { inTurns, medians, timed, timeRow, type BenchRow } from "./row.ts";
 
 const slug = "shop";
@@ -40,7 +40,7 @@ async function measureBranchPushes(platform: TestPlatform, app: TestApp): Promis
     1,
   );
   const name = "push of a new branch to the first 200 of its preview, with data of its own";
-  return timeRow(name, "a push of the project's branch", { ...medians(rounds, total), goal: 1.3 });
+  return compared(name, "a push of the project's branch", { ...rounds, goal: 1.3 });
 }
 
 /** The project falls asleep after a minute without requests. */
