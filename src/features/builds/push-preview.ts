@@ -7,6 +7,7 @@ import {
   openPreview,
   removePreview,
   selectPreview,
+  type Preview,
   type Previewing,
 } from "../previews/previews.ts";
 import { shownEnd, type ProjectRow } from "../projects/projects.ts";
@@ -36,17 +37,17 @@ export async function pushPreview(
   const { org_id, project_id, quarantine, signal } = push;
   const { ref, message, author } = target;
   const branch = ref.name.slice(heads.length);
-  const opened = await openPreview(receiving, { org_id, project_id, branch }, signal);
-  if (opened.outcome === "refused") return { accepted: false, build: null, refusal: opened };
-  const { preview } = opened;
   const source = { from: project_id, branch, commit: ref.new, quarantine };
-  const { old_commit } = await copyToPreview(receiving.repositories, preview, source);
+  const fill = (preview: Preview) => copyToPreview(receiving.repositories, preview, source);
+  const opened = await openPreview(receiving, { org_id, project_id, branch }, { signal, fill });
+  if (opened.outcome === "refused") return { accepted: false, build: null, refusal: opened };
+  const { preview, filled } = opened;
   const url = receiving.appUrl(preview.hostname);
   const end = shownEnd(preview.expires_at.toISOString());
   const until = end === null ? "pinned: it stays" : `until ${end.slice(0, 16).replace("T", " ")} UTC`;
   const notes = [`-----> Preview of ${branch}: ${url}`, `       ${until}, project ${preview.slug}`, ...target.notes];
   const own = { org_id, project_id: preview.project_id, quarantine: null, copies_data: false };
-  const built = { ref: { ...ref, old: old_commit }, branch, message, author, notes };
+  const built = { ref: { ...ref, old: filled.old_commit }, branch, message, author, notes };
   const { accepted, build } = await buildPush(receiving, { ...push, ...own }, built, onLine);
   // The preview's own branch is at the commit already.
   if (accepted && build !== null) await receiving.repositories.unpin(preview.project_id, build.id);

@@ -1,7 +1,7 @@
 import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
 import { quoted } from "../../kit/quoted.ts";
 import { activeOf } from "../deployments/deployments.ts";
-import { copyToPreview, openPreview } from "../previews/previews.ts";
+import { copyToPreview, openPreview, type Preview } from "../previews/previews.ts";
 import { livingProject } from "../projects/projects.ts";
 import { buildUpload, continues, placeOf, type Uploaded, type UploadContext } from "./source.ts";
 import type { Context, NamedProject } from "../context.ts";
@@ -52,14 +52,23 @@ const startInTurn = createKeyedMutex();
 /** Opens the preview. It begins with the project's source, and again once the project serves all that was changed in it. */
 async function start(ctx: Uploading, { branch, startsAtLive }: Wanted, signal: AbortSignal): Promise<Started> {
   const { platform, project: parent } = ctx;
-  const { repositories } = platform.ports;
   const live = (await activeOf(platform.db, parent.org_id, parent.id))?.commit ?? null;
   if (startsAtLive && live === null)
     return ctx.fail("nothing_to_deploy", { error: "Nothing serves, so no change can begin at it." });
   const previewing = { ...platform, appsDomain: platform.addresses.appsDomain, previews: platform.settings.previews };
-  const opened = await openPreview(previewing, { ...parent.key, branch }, signal);
+  const fill = (preview: Preview) => giveSource(ctx, preview, { branch, startsAtLive, live });
+  const opened = await openPreview(previewing, { ...parent.key, branch }, { signal, fill });
   if (opened.outcome === "refused") return ctx.fail(opened.code, { error: opened.summary, hint: opened.hint });
-  const { preview } = opened;
+  return opened.filled;
+}
+
+async function giveSource(
+  ctx: Uploading,
+  preview: Preview,
+  { branch, startsAtLive, live }: Wanted & Pick<Started, "live">,
+): Promise<Started> {
+  const { platform, project: parent } = ctx;
+  const { repositories } = platform.ports;
   const row = await livingProject(platform.db, parent.org_id, preview.slug);
   const project = { ...row, key: { org_id: preview.org_id, project_id: preview.project_id } };
   await repositories.ensure(project.id);

@@ -4,7 +4,7 @@ import { activeOf, comingDeployment } from "../deployments/deployments.ts";
 import { requireRoomForBuild } from "../disk/disk.ts";
 import { commentOf, commentText } from "../follow/follow.ts";
 import { shownEnd } from "../projects/projects.ts";
-import { copyToPreview, openPreview, pinPreview, removePreview, type Previewing } from "./previews.ts";
+import { copyToPreview, openPreview, pinPreview, removePreview, type Preview, type Previewing } from "./previews.ts";
 import * as queries from "./queries.ts";
 
 export const previews: Handlers<"previews"> = {
@@ -129,14 +129,15 @@ async function build(
   const { platform, project, caller } = ctx;
   const { db, wakeups, settings, ports, addresses } = platform;
   const previewing: Previewing = { ...platform, appsDomain: addresses.appsDomain, previews: settings.previews };
-  const opened = await openPreview(previewing, { ...project.key, branch }, signal);
+  const source = { from: project.id, branch, commit, quarantine: null };
+  const fill = (preview: Preview) => copyToPreview(ports.repositories, preview, source);
+  const opened = await openPreview(previewing, { ...project.key, branch }, { signal, fill });
   if (opened.outcome === "refused") return ctx.fail(opened.code, { error: opened.summary, hint: opened.hint });
   const { org_id, project_id } = opened.preview;
   if (isNew) await ports.repositories.moveRef(project.id, `refs/heads/${branch}`, null, commit);
-  await copyToPreview(ports.repositories, opened.preview, { from: project.id, branch, commit, quarantine: null });
-  const source = { origin: "redeploy", commit, branch, message: `Preview of ${branch}`, author: null } as const;
+  const built = { origin: "redeploy", commit, branch, message: `Preview of ${branch}`, author: null } as const;
   const by = { requested_by: caller.token_name, token_id: caller.token_id, old_commit: null, lease_owner: null };
-  await db.transaction().execute((tx) => requestBuild(tx, wakeups, { org_id, project_id, ...source, ...by }));
+  await db.transaction().execute((tx) => requestBuild(tx, wakeups, { org_id, project_id, ...built, ...by }));
   const row = (await queries.listPreviews(db, project.key)).find(({ id }) => id === project_id);
   return row === undefined ? ctx.fail("not_found") : present(ctx, row);
 }

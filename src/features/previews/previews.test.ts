@@ -11,7 +11,7 @@ import { hasPreviews, slugsFor } from "./rules.ts";
 const api = await sharedApi();
 const { db, wakeups } = api.platform;
 const previewing = { ...api.platform, appsDomain: "apps.test", previews: { hours: 72, perProject: 5 } };
-const never = new AbortController().signal;
+const opening = { signal: new AbortController().signal, fill: async () => {} };
 
 async function newParent(org: TestOrganization, slug: string) {
   const { id } = await testProject(api.platform, org, slug);
@@ -19,7 +19,7 @@ async function newParent(org: TestOrganization, slug: string) {
 }
 
 async function opened(parent: { org_id: string; project_id: string }, branch: string) {
-  const found = await openPreview(previewing, { ...parent, branch }, never);
+  const found = await openPreview(previewing, { ...parent, branch }, opening);
   return found.outcome === "opened" ? found.preview : assert.fail(found.summary);
 }
 
@@ -47,7 +47,7 @@ test("of many pushes of one branch at once, one creates the preview; the limit h
   const same = await Promise.all(Array.from({ length: 8 }, () => opened(parent, "one")));
   assert.equal(new Set(same.map(({ project_id }) => project_id)).size, 1);
   const all = await Promise.all(
-    Array.from({ length: 8 }, (_, n) => openPreview(previewing, { ...parent, branch: `b${n}` }, never)),
+    Array.from({ length: 8 }, (_, n) => openPreview(previewing, { ...parent, branch: `b${n}` }, opening)),
   );
   assert.equal(all.filter(({ outcome }) => outcome === "opened").length, 4);
 });
@@ -78,8 +78,11 @@ test("a preview has its project's settings, a database if that has one, and no a
     .insertInto("project_database")
     .values({ id: newId("dbs"), ...parent, ...names })
     .execute();
-  const ready = openPreview(previewing, { ...parent, branch: "one" }, never);
-  for (let made = await databases(); made.length === 0; made = await databases());
+  let isFilled = false;
+  const fill = async () => void (isFilled = true);
+  const ready = openPreview(previewing, { ...parent, branch: "one" }, { ...opening, fill });
+  // A push waits for a database for a minute.
+  await eventually(() => isFilled, "it gets its source while its database is made", 30_000);
   await db.updateTable("project_database").set({ status: "ready" }).where("project_id", "=", project_id).execute();
   assert.equal((await ready).outcome, "opened");
   assert.deepEqual(

@@ -40,8 +40,8 @@ export interface Preview extends ProjectKey {
 }
 
 /** A preview that is ready for a build, or why there is none: a sentence and what to do. */
-export type OpenedPreview =
-  | { readonly outcome: "opened"; readonly preview: Preview }
+export type OpenedPreview<Filled> =
+  | { readonly outcome: "opened"; readonly preview: Preview; readonly filled: Filled }
   | {
       readonly outcome: "refused";
       readonly code: "preview_limit_reached" | "operation_in_progress" | DataRefused["code"];
@@ -52,14 +52,14 @@ export type OpenedPreview =
 const waitMs = 60_000;
 const askEveryMs = 300;
 
-/** Finds or creates the preview of a branch, and waits until it has its database. One that is being removed goes first. */
-export async function openPreview(
+/** Finds or creates the preview of a branch, and waits until it is filled and has its database. One that is being removed goes first. */
+export async function openPreview<Filled>(
   previewing: Previewing,
   wanted: WantedPreview,
-  signal: AbortSignal,
-): Promise<OpenedPreview> {
+  opening: Opening<Filled>,
+): Promise<OpenedPreview<Filled>> {
   try {
-    return await openWithData(previewing, wanted, signal);
+    return await openWithData(previewing, wanted, opening);
   } catch (error) {
     if (!(error instanceof DataRefused)) throw error;
     const { code, message: summary, hint } = error;
@@ -67,32 +67,39 @@ export async function openPreview(
   }
 }
 
-async function openWithData(
+interface Opening<Filled> {
+  readonly signal: AbortSignal;
+  /** Gives the preview its source, while its database is made. */
+  readonly fill: (preview: Preview) => Promise<Filled>;
+}
+
+async function openWithData<Filled>(
   previewing: Previewing,
   wanted: WantedPreview,
-  signal: AbortSignal,
-): Promise<OpenedPreview> {
+  { signal, fill }: Opening<Filled>,
+): Promise<OpenedPreview<Filled>> {
   const until = Date.now() + waitMs;
   for (;;) {
     const opened = await previewing.db.transaction().execute((tx) => openInside(previewing, tx, wanted));
     if (opened === "limit") return overLimit(previewing.previews.perProject);
     if (opened !== "removing") {
-      await awaitData(previewing.db, opened, signal);
-      return { outcome: "opened", preview: opened };
+      const filled = await fill(opened);
+      await awaitData(previewing, opened, signal);
+      return { outcome: "opened", preview: opened, filled };
     }
     if (Date.now() > until) return stillThere;
     await sleep(askEveryMs, undefined, { signal });
   }
 }
 
-const overLimit = (most: number): OpenedPreview => ({
+const overLimit = (most: number): OpenedPreview<never> => ({
   outcome: "refused",
   code: "preview_limit_reached",
   summary: `The project has ${most} previews, which is the most.`,
   hint: "Delete one that is no longer needed: `berth preview list`, `berth preview delete <branch>`.",
 });
 
-const stillThere: OpenedPreview = {
+const stillThere: OpenedPreview<never> = {
   outcome: "refused",
   code: "operation_in_progress",
   summary: "An earlier preview of this branch is still being removed.",

@@ -18,6 +18,7 @@ import {
   openPreview,
   removePreview,
   selectPreview,
+  type Preview,
 } from "../../features/previews/previews.ts";
 import type { Fetched } from "../../ports/repositories.ts";
 import type { Tx } from "../../store/database.ts";
@@ -84,14 +85,14 @@ async function build(fetch: Fetch, fetched: New): Promise<void> {
   if ("refused" in kept) return ignore(fetch, commit, kept.refused);
   try {
     const previewing = { ...platform, previews: platform.settings.previews };
-    const opened = await openPreview(previewing, { org_id, project_id, branch }, signal);
-    if (opened.outcome === "refused") return await ignore(fetch, commit, `${opened.summary} ${opened.hint}`);
-    const { preview } = opened;
     const source = { from: project_id, branch, commit, quarantine: null };
-    const { old_commit } = await copyToPreview(repositories, preview, source);
+    const fill = (preview: Preview) => copyToPreview(repositories, preview, source);
+    const opened = await openPreview(previewing, { org_id, project_id, branch }, { signal, fill });
+    if (opened.outcome === "refused") return await ignore(fetch, commit, `${opened.summary} ${opened.hint}`);
+    const { preview, filled } = opened;
     await conclude(fetch, async (tx) => {
       const { id } = await requestBuild(tx, platform.wakeups, {
-        ...{ org_id, project_id: preview.project_id, origin: "follow", commit, branch, ...kept, old_commit },
+        ...{ org_id, project_id: preview.project_id, origin: "follow", commit, branch, ...kept, ...filled },
         ...{ requested_by: new URL(taken.url).host, lease_owner: null },
       });
       if (taken.sealed_token !== null && showsStatuses(taken.provider)) {
