@@ -97,25 +97,24 @@ export function projectWork(serverOf: (spec: DatabaseSpec) => ProjectServer): Pr
 
 /** Creates or updates the project's role, database and grants as `spec` says. Idempotent. */
 export async function applyProject(server: ProjectServer, spec: DatabaseSpec, verifier: string): Promise<void> {
+  const { role_name: role, database_name: database } = spec;
   await asSuperuser(server, async (client) => {
     await applyRole(client, spec, verifier);
+    await applyDatabase(client, { database, role, owner: server.owner });
+    await setWritable(client, database, true);
   });
-  await makeDatabase(server, spec, spec.database_name);
-  await asSuperuser(server, (client) => setWritable(client, spec.database_name, true));
+  await asSuperuser(server, (client) => applySchema(client, role), database);
 }
 
 function asSuperuser<T>(server: ProjectServer, work: (client: Client) => Promise<T>, database?: string): Promise<T> {
   return server.superuser(database).then((connection) => withConnection(connection, work));
 }
 
-async function makeDatabase(server: ProjectServer, { role_name }: DatabaseSpec, database: string): Promise<void> {
-  await asSuperuser(server, (client) => applyDatabase(client, { database, role: role_name, owner: server.owner }));
-  await asSuperuser(server, (client) => applySchema(client, role_name), database);
-}
-
-async function createDatabase(server: ProjectServer, spec: DatabaseSpec, name: string): Promise<void> {
-  refuseOwn(spec, name);
-  await makeDatabase(server, spec, name);
+async function createDatabase(server: ProjectServer, spec: DatabaseSpec, database: string): Promise<void> {
+  refuseOwn(spec, database);
+  const { role_name: role } = spec;
+  await asSuperuser(server, (client) => applyDatabase(client, { database, role, owner: server.owner }));
+  await asSuperuser(server, (client) => applySchema(client, role), database);
 }
 
 async function removeDatabase(server: ProjectServer, spec: DatabaseSpec, name: string): Promise<void> {

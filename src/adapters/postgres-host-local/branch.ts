@@ -46,13 +46,17 @@ export async function makeBranch(place: HistoryPlace, { source, target, options 
   try {
     const secret = ensureSecret(instanceFiles(dir).secret);
     const connection = copy.superuserConnection("template1");
-    await withConnection(connection, (client) => closeRoles(client, target, secret));
-    if (options.mask !== null) {
-      const { role_name: user, password, database_name: database } = target;
-      await runMask({ ...connection, user, password, database }, options.mask, signal);
-    }
-    configure(confinement, dir, { ...settings, isRecovered: false });
-    await applySettings(connection, signal);
+    await withConnection(connection, async (client) => {
+      await closeRoles(client, target, secret);
+      // Without fsync, which makes each of its statements wait for the disk.
+      await place.apply({ server: copy, dir, uid, port, socketDir }, target);
+      if (options.mask !== null) {
+        const { role_name: user, password, database_name: database } = target;
+        await runMask({ ...connection, user, password, database }, options.mask, signal);
+      }
+      configure(confinement, dir, { ...settings, isRecovered: false });
+      await applySettings(client, signal);
+    });
     await synced;
     await syncFileSystem(dir, signal);
     ensureFolder(socketDir, 0o711, uid);
@@ -63,19 +67,17 @@ export async function makeBranch(place: HistoryPlace, { source, target, options 
 }
 
 /** Lets a server take the settings that have been written for it, all of which count from then on but those of a recovery. */
-async function applySettings(connection: ServerConnection, signal: AbortSignal): Promise<void> {
-  await withConnection(connection, (client) => client.query("SELECT pg_reload_conf()"));
-  const isSynced = () =>
-    withConnection(connection, async (client) => {
-      const { rows } = await client.query<{ fsync: string }>("SHOW fsync");
-      if (rows[0]?.fsync !== "on") return undefined;
-      // Where this session knows it, so does the process that writes.
-      await client.query("CHECKPOINT");
-      return true;
-    });
-  const isDone = await until(isSynced, { timeoutMs: 60_000, signal });
+async function applySettings(client: Client, signal: AbortSignal): Promise<void> {
+  await client.query("SELECT pg_reload_conf()");
+  const isSynced = async () => {
+    const { rows } = await client.query<{ fsync: string }>("SHOW fsync");
+    return rows[0]?.fsync === "on" || undefined;
+  };
+  const isDone = await until(isSynced, { timeoutMs: 60_000, firstMs: 2, signal });
   signal.throwIfAborted();
   if (isDone === undefined) throw new Error("the branch's server did not take its settings");
+  // Where this session knows it, so does the process that writes.
+  await client.query("CHECKPOINT");
 }
 
 async function fillFolderOf(
@@ -90,9 +92,9 @@ async function fillFolderOf(
   await fillFrom(confinement, dir, from);
 }
 
-/** Gives the copy's superuser and the project's role passwords of their own, and lets no other role of the original log in. */
+/** Gives the copy's superuser a password of its own, and lets no other role of the original log in. */
 async function closeRoles(client: Client, target: DatabaseSpec, secret: string): Promise<void> {
-  const { role_name, database_name, password } = target;
+  const { database_name } = target;
   const { rows } = await client.query<{ rolname: string; own: boolean }>(
     "SELECT rolname, rolname = current_user AS own FROM pg_roles WHERE rolcanlogin",
   );
@@ -103,9 +105,6 @@ async function closeRoles(client: Client, target: DatabaseSpec, secret: string):
   const found = await client.query("SELECT FROM pg_database WHERE datname = $1", [database_name]);
   if (found.rowCount === 0)
     throw new DatabaseWorkFailed("refused", `The database ${database_name} did not exist at that moment.`);
-  await client.query(
-    `ALTER ROLE ${escapeIdentifier(role_name)} LOGIN PASSWORD ${client.escapeLiteral(scramVerifier(password))}`,
-  );
 }
 
 const mostReturnedBytes = 16 * 1024 ** 2;

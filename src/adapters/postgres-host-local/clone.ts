@@ -1,4 +1,4 @@
-import { copyFileSync, readdirSync } from "node:fs";
+import { constants, copyFileSync, readdirSync, rmSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -183,7 +183,7 @@ export async function fillFolder(confinement: Confinement, copying: Copying, dir
   const { data } = instanceFiles(dir);
   for (const folder of ["", ...emptiedFolders, "pg_wal/archive_status"])
     ensureFolder(join(data, folder), 0o700, confinement.uid);
-  const method = (await canShare(confinement, copying, dir)) ? "clone" : "copy";
+  const method = canShare(copying.instance, dir) ? "clone" : "copy";
   if (method === "copy" && !mayCopy) throw new CopyIsFull();
   await announce?.(method);
   const summary = await (method === "clone"
@@ -195,11 +195,17 @@ export async function fillFolder(confinement: Confinement, copying: Copying, dir
   return method;
 }
 
-function canShare(confinement: Confinement, { instance }: Copying, dir: string): Promise<boolean> {
-  return copyFiles(confinement, { instance, dir, names: ["PG_VERSION"], reflink: "always" }).then(
-    () => true,
-    () => false,
-  );
+/** Returns whether the file system shares blocks between both folders. Tries it with a file that is not the tenant's. */
+function canShare({ dir: from }: Instance, to: string): boolean {
+  const shared = join(to, "shared");
+  try {
+    copyFileSync(join(instanceFiles(from).config, "postgresql.conf"), shared, constants.COPYFILE_FICLONE_FORCE);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    rmSync(shared, { force: true });
+  }
 }
 
 async function fill(confinement: Confinement, { instance, options, whileCopied }: Copying, dir: string) {
@@ -208,7 +214,7 @@ async function fill(confinement: Confinement, { instance, options, whileCopied }
     options.signal.throwIfAborted();
     const skipped = new Set([...emptiedFolders, ...runningFiles, "recovery.signal"]);
     const names = readdirSync(data).filter((name) => !skipped.has(name));
-    await copyFiles(confinement, { instance, dir, names, reflink: "auto", signal: options.signal });
+    await copyFiles(confinement, { instance, dir, names, signal: options.signal });
   });
 }
 
@@ -217,22 +223,21 @@ interface Files {
   /** Of the copy. */
   readonly dir: string;
   readonly names: readonly string[];
-  readonly reflink: "always" | "auto";
-  readonly signal?: AbortSignal;
+  readonly signal: AbortSignal;
 }
 
 /** Copies as the server's own user, which can read nothing else. */
-async function copyFiles(confinement: Confinement, { instance, dir, names, reflink, signal }: Files): Promise<void> {
+async function copyFiles(confinement: Confinement, { instance, dir, names, signal }: Files): Promise<void> {
   const source = instanceFiles(instance.dir);
   const { data } = instanceFiles(dir);
   const isBare = confinement.bwrap === null;
   const [from, to] = isBare ? [source.data, data] : ["/berth/data", "/berth/copy"];
-  const options = ["--archive", `--reflink=${reflink}`, `--target-directory=${to}`, "--"];
+  const options = ["--archive", "--reflink=auto", `--target-directory=${to}`, "--"];
   const program = { file: "/bin/cp", args: [...options, ...names.map((name) => `${from}/${name}`)] };
   const binds = [...usersIn(source.config), readOnly(source.data, from), writable(data, to)];
   const command = isBare ? program : lightCommand({ ...sandboxOf(confinement), binds }, program);
-  const { exitCode, stderr } = await run(command, { env: programEnvironment, ...(signal ? { signal } : {}) });
-  signal?.throwIfAborted();
+  const { exitCode, stderr } = await run(command, { env: programEnvironment, signal });
+  signal.throwIfAborted();
   // A file that was removed meanwhile is no error: the log says so, too.
   const lines = stderr.split("\n").filter((line) => line !== "" && !line.endsWith(": No such file or directory"));
   if (exitCode === 0 || (exitCode === 1 && lines.length === 0)) return;

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { ProcessIdentity } from "../../kit/processes.ts";
-import { readJson, replaceFile } from "../../kit/whole-file.ts";
+import { readJson, readTextOrEmpty, replaceFile } from "../../kit/whole-file.ts";
 
 /** Returns the paths in one instance's folder. Only `data` belongs to the server's own user. */
 export function instanceFiles(dir: string) {
@@ -26,8 +26,9 @@ export function ensureFolder(path: string, mode: number, uid: number | null = nu
   if ((now.mode & 0o7777) !== mode) chmodSync(path, mode);
 }
 
-/** Replaces a file so that a crash, also of the machine, leaves the old or the new text. */
+/** Replaces a file, unless it has this text, so that a crash, also of the machine, leaves the old or the new text. */
 export function writeWhole(path: string, text: string, mode = 0o600): void {
+  if (readTextOrEmpty(path) === text) return;
   replaceFile(path, text, { mode, flush: true });
 }
 

@@ -58,6 +58,7 @@ export function createLocalPostgresHost(options: LocalPostgresHostOptions): Post
     find: (id) => existingInstance(options, id),
     idOf: (instance) => basename(instance.dir),
     projectServer: (instance) => projectServer(options, instance),
+    apply: (instance, spec) => applyAll(options, instance, spec),
     freePort: () => freePort(options.dir, options.ports ?? usualPorts),
     assignPort: ({ id, project_number }) =>
       choosePort(options.dir, id, project_number, { range: options.ports ?? usualPorts }),

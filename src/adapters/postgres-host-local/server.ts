@@ -57,6 +57,8 @@ export interface HistoryPlace extends Pick<LocalServerOptions, "binDir" | "bwrap
   find(id: string): Instance | undefined;
   idOf(instance: Instance): string;
   projectServer(instance: Instance): ProjectServer;
+  /** Applies what the spec says to a running instance. */
+  apply(instance: Instance, spec: DatabaseSpec): Promise<unknown>;
   freePort(): Promise<number>;
   /** Gives a new instance its port, which it keeps. */
   assignPort(spec: DatabaseSpec): Promise<number>;
@@ -102,7 +104,8 @@ export function createLocalServer(options: LocalServerOptions): LocalServer {
       await withFolderLock(lock, async () => {
         await stopServer(readFileSync(mark, "utf8"), uidOf(options));
         await options.group?.remove();
-        rmSync(running, { force: true });
+        // Without its mark, nothing has to look for it among the machine's processes.
+        for (const file of [running, mark]) rmSync(file, { force: true });
       });
     },
     superuserConnection: (database) => superuserConnection(address, database),
@@ -152,7 +155,7 @@ function uidOf(options: LocalServerOptions): number {
   return options.uid ?? process.getuid?.() ?? 0;
 }
 
-/** Returns the mark that identifies the instance's processes; random, because any process can imitate a title. */
+/** Returns the mark that identifies the instance's processes until it is stopped; random, because any process can imitate a title. */
 function ensureMark(dir: string): string {
   const { mark } = instanceFiles(dir);
   if (!existsSync(mark)) writeWhole(mark, `berth-${randomBytes(8).toString("hex")}`);
