@@ -15,7 +15,7 @@ export interface MigrationTool {
 export interface RealMigration {
   readonly what: string;
   readonly files: Readonly<Record<string, string>>;
-  /** What the report must say of each table; a group `held` is about one second, for which the migration sleeps. */
+  /** What the report must say of each table; a group `held` is at least the second for which the migration sleeps. */
   readonly lines: readonly RegExp[];
   /** Tables whose loss a person must approve. */
   readonly losses: readonly string[];
