@@ -20,7 +20,7 @@ let platform: TestPlatform;
 const at = (slug: string) => `/v1/projects/${slug}/database`;
 
 before(async () => {
-  platform = await startPlatform();
+  platform = await startPlatform({ BERTH_READS_PER_MINUTE: "1000000" });
   for (const slug of slugs) {
     assert.equal((await platform.call("POST", "/v1/projects", { slug, name: slug })).status, 201);
     assert.equal((await platform.call("POST", at(slug))).status, 201);
