@@ -1,14 +1,10 @@
-import { existsSync, mkdirSync } from "node:fs";
-import { listBelow, readBelow, statBelow } from "../../kit/look-into-folder.ts";
-import { ensureStorageFolder } from "../../kit/storage-folder.ts";
+import { mkdirSync } from "node:fs";
 import { openDockerApi, unlessStatus } from "../../kit/docker-api.ts";
-import { run, runOk } from "../../kit/exec.ts";
-import { folderBytes } from "../../kit/folder-bytes.ts";
-import { readFolder, writeFolder } from "../../kit/folder-tar.ts";
+import { writeFolder } from "../../kit/folder-tar.ts";
 import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
 import { silentLog } from "../../kit/log.ts";
-import { quotaId } from "../../kit/project-quota.ts";
 import { forwardedAddress } from "../../kit/server-address.ts";
+import { StorageFolders } from "../../kit/storage-folder.ts";
 import { throwTogether } from "../../kit/throw-together.ts";
 import { trustedCertificates } from "../../sandbox/certificates.ts";
 import type {
@@ -23,7 +19,6 @@ import type {
   ReplicaStart,
   Runtime,
   RuntimeDescription,
-  StorageOwner,
   Workload,
 } from "../../ports/runtime.ts";
 import { labels } from "../../containers/container-labels.ts";
@@ -90,13 +85,14 @@ export async function createDockerRuntime(options: DockerRuntimeOptions): Promis
   return runtime;
 }
 
-class Containers implements DockerRuntime {
+class Containers extends StorageFolders implements DockerRuntime {
   readonly parts: DockerParts;
   readonly #events: EventWatch;
   // Caches exits by container id: a container that has exited never starts again.
   readonly #exits = new Map<string, InstanceExit>();
 
   constructor(parts: DockerParts) {
+    super(parts.options);
     this.parts = parts;
     this.#events = watchEvents(parts, ({ id, status, labels: own }) => {
       if (status === "die" && own[labels.role] === "network") void this.#endWithoutNetwork(id, own);
@@ -227,38 +223,10 @@ class Containers implements DockerRuntime {
     );
   }
 
-  readStorage: Runtime["readStorage"] = async ({ project_id, project_number }, signal) =>
-    readFolder(this.parts.options.storageDir(project_id, project_number), signal);
-
   writeStorage: Runtime["writeStorage"] = async (owner, name, ...what) => {
-    const { project_id, project_number } = owner;
     if (name === null) await makeStorage(this.parts, owner);
-    await writeFolder(this.parts.options.storageDir(project_id, project_number), name, ...what);
+    await writeFolder(this.storageFolder(owner), name, ...what);
   };
-
-  async removeStorage({ project_id, project_number }: StorageOwner): Promise<void> {
-    const folder = this.parts.options.storageDir(project_id, project_number);
-    if (!existsSync(folder)) return;
-    // An application may have removed its own user's permissions on its folders.
-    await run({ file: "chmod", args: ["--recursive", "u+rwX", folder] });
-    await runOk({ file: "rm", args: ["--recursive", "--force", "--one-file-system", "--", folder] });
-  }
-
-  async limitStorage({ project_id, project_number }: StorageOwner, bytes: number): Promise<number | null> {
-    const { quota, stateDir, storageDir } = this.parts.options;
-    if (!quota) return null;
-    const folder = storageDir(project_id, project_number);
-    ensureStorageFolder(folder, false);
-    return quota.limit(folder, quotaId(stateDir, project_number), bytes);
-  }
-
-  async hasStorage({ project_id, project_number }: StorageOwner): Promise<boolean> {
-    return existsSync(this.parts.options.storageDir(project_id, project_number));
-  }
-
-  storageBytes({ project_id, project_number }: StorageOwner): Promise<number | null> {
-    return folderBytes(this.parts.options.storageDir(project_id, project_number));
-  }
 
   async changedBytes(projectId: string): Promise<number> {
     const own = await listContainers(this.parts, `${labels.project}=${projectId}`);
@@ -267,15 +235,6 @@ class Containers implements DockerRuntime {
     const changed = await Promise.all(names.map((name) => this.parts.folders.changedBytes(name)));
     return changed.reduce((sum, bytes) => sum + bytes, 0);
   }
-
-  listStored: Runtime["listStored"] = ({ project_id, project_number }, place) =>
-    listBelow({ ...place, folder: this.parts.options.storageDir(project_id, project_number) });
-
-  readStored: Runtime["readStored"] = ({ project_id, project_number }, place) =>
-    readBelow({ ...place, folder: this.parts.options.storageDir(project_id, project_number) });
-
-  statStored: Runtime["statStored"] = ({ project_id, project_number }, path) =>
-    statBelow({ path, folder: this.parts.options.storageDir(project_id, project_number) });
 
   moveStored: Runtime["moveStored"] = (project, move, signal) => moveStored(this.parts, { project, move }, signal);
 

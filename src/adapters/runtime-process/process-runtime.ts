@@ -1,19 +1,16 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import type { Readable } from "node:stream";
-import { listBelow, readBelow, statBelow } from "../../kit/look-into-folder.ts";
 import { movedBy, moving, type Move, type Moved } from "../../kit/move-below.ts";
-import { run, runOk, type Command, type ExecResult, type RunOptions, startDetached } from "../../kit/exec.ts";
+import { startDetached, type Command, type ExecResult, type RunOptions } from "../../kit/exec.ts";
 import { createFaultIsolation } from "../../kit/fault-isolation.ts";
-import { folderBytes } from "../../kit/folder-bytes.ts";
-import { noFolder, readFolder, requireUnpacked, unpacking } from "../../kit/folder-tar.ts";
+import { noFolder, requireUnpacked, unpacking } from "../../kit/folder-tar.ts";
 import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
 import { listeningPorts } from "../../kit/listening-ports.ts";
 import { silentLog } from "../../kit/log.ts";
 import { applicationProcesses, readProcessTree } from "../../kit/process-tree.ts";
-import { quotaId } from "../../kit/project-quota.ts";
 import { forwardedAddress, forwardedSockets } from "../../kit/server-address.ts";
-import { ensureStorageFolder } from "../../kit/storage-folder.ts";
+import { StorageFolders } from "../../kit/storage-folder.ts";
 import type {
   Instance,
   InstanceKey,
@@ -60,7 +57,7 @@ export async function createProcessRuntime(options: ProcessRuntimeOptions): Prom
   return runtime;
 }
 
-class SandboxedProcesses implements ProcessRuntime {
+class SandboxedProcesses extends StorageFolders implements ProcessRuntime {
   readonly #options: ProcessRuntimeOptions;
   readonly #folders: InstanceFolders;
   readonly #watch: InstanceWatch;
@@ -68,6 +65,7 @@ class SandboxedProcesses implements ProcessRuntime {
   readonly #runExclusive = createKeyedMutex();
 
   constructor(options: ProcessRuntimeOptions, folders: InstanceFolders, watch: InstanceWatch) {
+    super(options);
     this.#options = options;
     this.#folders = folders;
     this.#watch = watch;
@@ -194,44 +192,17 @@ class SandboxedProcesses implements ProcessRuntime {
     return listeningPorts(processes.map(({ pid }) => pid));
   }
 
-  readStorage: Runtime["readStorage"] = async ({ project_id, project_number }, signal) =>
-    readFolder(this.#options.storageDir(project_id, project_number), signal);
-
   /** Unpacks in the same sandbox as `removeStored`, for the same reason. */
   async writeStorage(owner: StorageOwner, name: string | null, archive: Readable, signal: AbortSignal): Promise<void> {
     if (name === null) makeStorage(this.#options, owner, uidOf(this.#options, owner));
-    if (!existsSync(this.#options.storageDir(owner.project_id, owner.project_number))) throw noFolder();
+    if (!existsSync(this.storageFolder(owner))) throw noFolder();
     const command = unpacking(name);
     requireUnpacked(await runInStorage(this.#options, owner, command, { stdin: archive, signal }), archive, signal);
-  }
-
-  async removeStorage({ project_id, project_number }: StorageOwner): Promise<void> {
-    const folder = this.#options.storageDir(project_id, project_number);
-    if (!existsSync(folder)) return;
-    // An application may have removed its own user's access to its folders.
-    await run({ file: "chmod", args: ["--recursive", "u+rwX", folder] });
-    await runOk({ file: "rm", args: ["--recursive", "--force", "--one-file-system", "--", folder] });
   }
 
   /** A release folder has no health check of its own. */
   async checkHealth(): Promise<OwnCheck> {
     return { outcome: "none" };
-  }
-
-  async limitStorage({ project_id, project_number }: StorageOwner, bytes: number): Promise<number | null> {
-    const { quota, stateDir } = this.#options;
-    if (!quota) return null;
-    const folder = this.#options.storageDir(project_id, project_number);
-    ensureStorageFolder(folder, false);
-    return quota.limit(folder, quotaId(stateDir, project_number), bytes);
-  }
-
-  async hasStorage({ project_id, project_number }: StorageOwner): Promise<boolean> {
-    return existsSync(this.#options.storageDir(project_id, project_number));
-  }
-
-  storageBytes({ project_id, project_number }: StorageOwner): Promise<number | null> {
-    return folderBytes(this.#options.storageDir(project_id, project_number));
   }
 
   async changedBytes(projectId: string): Promise<number> {
@@ -243,17 +214,8 @@ class SandboxedProcesses implements ProcessRuntime {
     return changed.reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
-  listStored: Runtime["listStored"] = ({ project_id, project_number }, place) =>
-    listBelow({ ...place, folder: this.#options.storageDir(project_id, project_number) });
-
-  readStored: Runtime["readStored"] = ({ project_id, project_number }, place) =>
-    readBelow({ ...place, folder: this.#options.storageDir(project_id, project_number) });
-
-  statStored: Runtime["statStored"] = ({ project_id, project_number }, path) =>
-    statBelow({ path, folder: this.#options.storageDir(project_id, project_number) });
-
   async moveStored(project: StorageOwner, move: Move, signal: AbortSignal): Promise<Moved> {
-    if (!existsSync(this.#options.storageDir(project.project_id, project.project_number))) return "missing";
+    if (!existsSync(this.storageFolder(project))) return "missing";
     const { exitCode, stderr } = await runInStorage(this.#options, project, moving(move), { timeoutMs, signal });
     signal.throwIfAborted();
     return movedBy(exitCode, stderr, move);
