@@ -1,8 +1,7 @@
 import { useCall } from "../data/api.ts";
 import { exact } from "../data/format.ts";
-import { textOf } from "../data/text-of.ts";
+import { textOf, SelectField } from "../ui/field.tsx";
 import { ActionDialog } from "../ui/action-dialog.tsx";
-import { SelectField } from "../ui/field.tsx";
 import type { OfProject } from "./actions.ts";
 import { plainAction } from "./plain-action.tsx";
 import { removal } from "./removals.tsx";

@@ -1,6 +1,6 @@
 import type { ComponentType } from "react";
 import { useCall, type Project } from "../data/api.ts";
-import { textOf } from "../data/text-of.ts";
+import { textOf } from "../ui/field.tsx";
 import { maintenanceButton, maintenanceLead, MaintenanceText } from "../pages/projects/maintenance.tsx";
 import { LimitsDialog } from "../pages/disk/limits-dialog.tsx";
 import { DeleteProject } from "../pages/projects/delete-project.tsx";

@@ -126,9 +126,7 @@ function EntryRow({ entry, namesProject }: { readonly entry: Entry; readonly nam
       <span className="w-24 shrink-0 max-lg:hidden">
         <Tag>{wordOf(entry.kind)}</Tag>
       </span>
-      <span className="w-20 shrink-0 text-right text-muted">
-        <Ago at={entry.at} />
-      </span>
+      <Ago at={entry.at} className="w-20 shrink-0 text-right text-muted" />
     </li>
   );
 }

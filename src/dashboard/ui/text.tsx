@@ -7,8 +7,8 @@ export function Mono({ children, className = "" }: { readonly children: string; 
 }
 
 /** Shows names and messages that tenants wrote. */
-export function Plain({ children }: { readonly children: string }) {
-  return <bdi>{visible(children)}</bdi>;
+export function Plain({ children, className }: { readonly children: string; readonly className?: string }) {
+  return <bdi className={className}>{visible(children)}</bdi>;
 }
 
 /** Shows a sentence of the platform, with what stands between backticks as code. */
@@ -72,10 +72,10 @@ export function useNow(): number {
 }
 
 /** Shows a relative time, with the exact one on hover. */
-export function Ago({ at }: { readonly at: string }) {
+export function Ago({ at, className = "" }: { readonly at: string; readonly className?: string }) {
   const now = useNow();
   return (
-    <time dateTime={at} title={exact(at)} className="whitespace-nowrap">
+    <time dateTime={at} title={exact(at)} className={`whitespace-nowrap ${className}`}>
       {relative(at, Math.max(now, Date.now() - 5000))}
     </time>
   );
@@ -123,55 +123,32 @@ const dots: Record<Tone, string> = {
   off: "border-[1.5px] border-faint",
 };
 
-const tones: Record<string, readonly [Tone, string]> = {
-  active: ["ok", "Live"],
-  pending: ["busy", "Pending"],
-  starting: ["busy", "Starting"],
-  retired: ["off", "Retired"],
-  failed: ["bad", "Failed"],
-  superseded: ["off", "Superseded"],
-  rehearsed: ["off", "Rehearsed"],
-  queued: ["busy", "Queued"],
-  running: ["busy", "Running"],
-  succeeded: ["ok", "Succeeded"],
-  cancelled: ["off", "Cancelled"],
-  healthy: ["ok", "Healthy"],
-  passed: ["ok", "Passed"],
-  behind: ["warn", "Behind"],
-  unavailable: ["off", "Unavailable"],
-  timed_out: ["bad", "Timed out"],
-  interrupted: ["warn", "Interrupted"],
-  completed: ["ok", "Completed"],
-  verified: ["ok", "Verified"],
-  mismatch: ["bad", "Mismatch"],
-  provisioning: ["busy", "Provisioning"],
-  copying: ["busy", "Copying"],
-  deleting: ["busy", "Deleting"],
-  ready: ["ok", "Ready"],
-  off: ["off", "Off"],
-  ok: ["ok", "OK"],
-  warn: ["warn", "Warning"],
-  fail: ["bad", "Failing"],
-  unknown: ["warn", "Unknown"],
-  timeout: ["bad", "Timed out"],
-  skipped: ["off", "Skipped"],
-  missed: ["warn", "Missed"],
-  approved: ["ok", "Approved"],
-  denied: ["bad", "Denied"],
-  consumed: ["off", "Used"],
-  expired: ["off", "Expired"],
-  issuing: ["busy", "Issuing"],
-  suspended: ["warn", "Suspended"],
-  deleted: ["off", "Deleted"],
-  warning: ["warn", "Warning"],
-  live: ["ok", "Live"],
-  waiting: ["off", "Waiting"],
-  building: ["busy", "Building"],
-  removing: ["busy", "Removing"],
-  critical: ["bad", "Critical"],
+const states: Record<Tone, string> = {
+  ok: "active succeeded healthy passed completed verified ready ok approved live",
+  busy: "pending starting queued running provisioning copying deleting issuing building removing",
+  warn: "behind interrupted warn unknown missed suspended warning",
+  bad: "failed timed_out mismatch fail timeout denied critical",
+  off: "retired superseded rehearsed cancelled unavailable off skipped consumed expired deleted waiting",
+};
+const tones = new Map(
+  Object.entries(states).flatMap(([tone, all]) => all.split(" ").map((state) => [state, tone as Tone])),
+);
+/** The states whose words are not their names. */
+const words: Readonly<Record<string, string>> = {
+  active: "Live",
+  ok: "OK",
+  warn: "Warning",
+  fail: "Failing",
+  timeout: "Timed out",
+  consumed: "Used",
 };
 
-const toneOf = (state: string) => tones[state] ?? (["off", state] as const);
+/** Returns a state's tone and word; an unknown one is shown as it is. */
+function toneOf(state: string): readonly [Tone, string] {
+  const tone = tones.get(state);
+  if (tone === undefined) return ["off", state];
+  return [tone, words[state] ?? `${state.slice(0, 1).toUpperCase()}${state.slice(1).replace("_", " ")}`];
+}
 
 /** A state as a coloured dot with a word, so that the colour is never the only sign. */
 export function Status({ tone, children }: { readonly tone: Tone; readonly children: ReactNode }) {

@@ -111,9 +111,7 @@ function columnsFor(slug: string): readonly Column<Backup>[] {
       grow: true,
       cell: ({ id, created_at: at }) => (
         <Link to="/projects/$slug/backups/$id" params={{ slug, id }} className="group flex flex-col leading-4.5">
-          <span className="font-medium group-hover:text-accent">
-            <Ago at={at} />
-          </span>
+          <Ago at={at} className="font-medium group-hover:text-accent" />
           <Mono className="truncate text-xs text-faint">{id}</Mono>
         </Link>
       ),

@@ -3,10 +3,9 @@ import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
 import { bytes, exact } from "../../data/format.ts";
-import { textOf } from "../../data/text-of.ts";
+import { textOf, TextField } from "../../ui/field.tsx";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { Button } from "../../ui/button.tsx";
-import { TextField } from "../../ui/field.tsx";
 import { Section, View, Problem } from "../../ui/page.tsx";
 import { State, Ago, Fact } from "../../ui/text.tsx";
 

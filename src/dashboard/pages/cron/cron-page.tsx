@@ -125,9 +125,7 @@ function columnsFor({ slug, running, ...doing }: ColumnsOf): readonly Column<Job
         ) : (
           <span className="inline-flex items-center gap-2">
             <State of={status} />
-            <span className="text-muted max-sm:hidden">
-              <Ago at={at} />
-            </span>
+            <Ago at={at} className="text-muted max-sm:hidden" />
           </span>
         ),
     },

@@ -1,8 +1,7 @@
 import { useState } from "react";
-import { textOf } from "../../data/text-of.ts";
+import { textOf, Checkbox, TextField } from "../../ui/field.tsx";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { Choice } from "../../ui/choice.tsx";
-import { Checkbox, TextField } from "../../ui/field.tsx";
 import type { Job } from "./job.ts";
 import { NextRuns } from "./next-runs.tsx";
 

@@ -103,9 +103,7 @@ function RunItem({ run }: { readonly run: Run }) {
     <>
       <span className="flex items-center justify-between gap-3">
         <State of={run.status} />
-        <span className="text-xs text-faint">
-          <Ago at={run.scheduled_at} />
-        </span>
+        <Ago at={run.scheduled_at} className="text-xs text-faint" />
       </span>
       <span className="block text-xs text-muted">
         {answerOf(run)} · {run.trigger} · {tookOf(run)}

@@ -45,9 +45,7 @@ function Commits({ commits }: Pick<Lines, "commits">) {
           <Mono className={side === "added" ? "text-ok" : "text-bad"}>{side === "added" ? "+" : "−"}</Mono>
           <span className="sr-only">{side}</span>
           <Mono className="text-muted">{shortCommit(commit)}</Mono>
-          <span className="min-w-0 flex-1 truncate">
-            <Plain>{message}</Plain>
-          </span>
+          <Plain className="min-w-0 flex-1 truncate">{message}</Plain>
           <span className="text-xs text-muted">
             <Plain>{author}</Plain> · <Ago at={at} />
           </span>

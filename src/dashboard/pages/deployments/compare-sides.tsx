@@ -78,9 +78,7 @@ function SideBox({ label, side, options, onChoose }: SideBoxProps) {
           ))}
         </Select>
         <State of={side.status} />
-        <span className="ml-auto text-muted">
-          <Ago at={side.created_at} />
-        </span>
+        <Ago at={side.created_at} className="ml-auto text-muted" />
       </div>
       <p className="truncate text-sm">
         <Mono className="text-muted">{shortCommit(side.commit)}</Mono> <Plain>{firstLine(side.message)}</Plain>

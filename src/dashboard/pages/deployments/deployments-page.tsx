@@ -142,11 +142,7 @@ function columnsFor(slug: string, onRollback: (deployment: Deployment) => void):
         >
           <span className="truncate font-medium group-hover:text-accent">
             {deployment === undefined ? `Build ${build?.number}` : `#${deployment.number}`}
-            {build !== undefined && (
-              <span className="ml-2 font-normal">
-                <Plain>{firstLine(build.message)}</Plain>
-              </span>
-            )}
+            {build !== undefined && <Plain className="ml-2 font-normal">{firstLine(build.message)}</Plain>}
           </span>
           <span className="truncate text-xs text-faint">
             <Mono>{`${build?.branch ?? ""}@${shortCommit(deployment?.commit ?? build?.commit)}`}</Mono>
@@ -170,9 +166,7 @@ function columnsFor(slug: string, onRollback: (deployment: Deployment) => void):
         <span className="inline-flex max-w-48 items-center gap-2">
           {deployment !== undefined && <Tag>{deployment.rehearse_only ? "rehearsal" : deployment.trigger}</Tag>}
           {build !== undefined && (deployment === undefined || isOfBuild(deployment.trigger)) && (
-            <span className="truncate text-muted">
-              <Plain>{build.requested_by ?? "berth"}</Plain>
-            </span>
+            <Plain className="truncate text-muted">{build.requested_by ?? "berth"}</Plain>
           )}
         </span>
       ),

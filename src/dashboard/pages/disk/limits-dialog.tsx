@@ -1,8 +1,7 @@
 import type { Answer } from "../../../contract/client.ts";
 import { useMe } from "../../data/me.ts";
-import { textOf } from "../../data/text-of.ts";
+import { textOf, TextField } from "../../ui/field.tsx";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
-import { TextField } from "../../ui/field.tsx";
 
 const gibibyte = 1024 ** 3;
 

@@ -1,9 +1,8 @@
 import { Globe } from "lucide-react";
 import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall, useProject, useSlug } from "../../data/api.ts";
-import { textOf } from "../../data/text-of.ts";
+import { textOf, SelectField, TextField } from "../../ui/field.tsx";
 import { useWhyNot } from "../../data/me.ts";
-import { SelectField, TextField } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Page, Empty, View } from "../../ui/page.tsx";
 import { Mono } from "../../ui/text.tsx";

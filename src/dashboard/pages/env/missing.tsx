@@ -1,10 +1,9 @@
 import { useAction, useCall, useProject } from "../../data/api.ts";
 import { visible } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
-import { textOf } from "../../data/text-of.ts";
+import { textOf, TextField } from "../../ui/field.tsx";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { Button, DialogButton } from "../../ui/button.tsx";
-import { TextField } from "../../ui/field.tsx";
 import { Section, Problem } from "../../ui/page.tsx";
 import { Mono } from "../../ui/text.tsx";
 

@@ -1,10 +1,9 @@
 import { useState } from "react";
 import { useCall } from "../../data/api.ts";
 import { firstLine } from "../../data/format.ts";
-import { textOf } from "../../data/text-of.ts";
+import { textOf, Field, SelectField, TextArea, TextField } from "../../ui/field.tsx";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { Choice } from "../../ui/choice.tsx";
-import { Field, SelectField, TextArea, TextField } from "../../ui/field.tsx";
 
 interface SetProps {
   readonly slug: string;

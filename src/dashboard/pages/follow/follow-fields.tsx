@@ -1,7 +1,6 @@
 import type { Answer, CallInput } from "../../../contract/client.ts";
 import { followProviders } from "../../../contract/follow.ts";
-import { textOf } from "../../data/text-of.ts";
-import { SelectField, TextField } from "../../ui/field.tsx";
+import { textOf, SelectField, TextField } from "../../ui/field.tsx";
 
 const found = "found";
 

@@ -108,9 +108,7 @@ function Facts({ of }: { readonly of: Answer<"follow.get"> }) {
               <span className="text-faint">need a token</span>
             )
           ) : (
-            <span className="text-bad">
-              <Plain>{of.status_problem}</Plain>
-            </span>
+            <Plain className="text-bad">{of.status_problem}</Plain>
           )}
         </Fact>
         {of.public_key !== null && (
@@ -149,9 +147,7 @@ function Item({ delivery }: { readonly delivery: Delivery }) {
     <>
       <span className="flex items-center justify-between gap-3">
         <Plain>{eventOf(delivery)}</Plain>
-        <span className="text-xs text-faint">
-          <Ago at={delivery.received_at} />
-        </span>
+        <Ago at={delivery.received_at} className="text-xs text-faint" />
       </span>
       <span className="block text-xs wrap-anywhere text-muted">
         <Mono>{shortCommit(delivery.commit)}</Mono> <Plain>{outcomeOf(delivery)}</Plain>

@@ -11,8 +11,7 @@ import { Tag, Ago, Fact, Mono, Plain } from "../../ui/text.tsx";
 import { Isolation } from "../platform/isolation.tsx";
 import { Sessions } from "./sessions.tsx";
 import { Ways } from "./ways.tsx";
-import { textOf } from "../../data/text-of.ts";
-import { TextField } from "../../ui/field.tsx";
+import { textOf, TextField } from "../../ui/field.tsx";
 
 export function AccountPage() {
   const { organization, person, role, token, platform, platform_admin: isOperator } = useMe();

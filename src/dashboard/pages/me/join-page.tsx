@@ -1,9 +1,8 @@
 import { useEffect, useState } from "react";
 import type { Client } from "../../../contract/client.ts";
 import { join, readInvitation, type Invitation } from "../../data/sign-in.ts";
-import { textOf } from "../../data/text-of.ts";
+import { textOf, TextField } from "../../ui/field.tsx";
 import { Button } from "../../ui/button.tsx";
-import { TextField } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Problem } from "../../ui/page.tsx";
 import { Plain } from "../../ui/text.tsx";

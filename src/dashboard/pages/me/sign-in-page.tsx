@@ -10,10 +10,9 @@ import {
   type OfferedProvider,
   type SignInQuestion,
 } from "../../data/sign-in.ts";
-import { textOf } from "../../data/text-of.ts";
+import { textOf, TextField } from "../../ui/field.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Command } from "../../ui/copy.tsx";
-import { TextField } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Problem } from "../../ui/page.tsx";
 import { ByProvider } from "./by-provider.tsx";

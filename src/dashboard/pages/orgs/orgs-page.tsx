@@ -4,10 +4,9 @@ import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
 import { plural } from "../../data/format.ts";
 import { useMe } from "../../data/me.ts";
-import { textOf } from "../../data/text-of.ts";
+import { textOf, NumberField, TextField } from "../../ui/field.tsx";
 import { ActionDialog, ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Button, DialogButton } from "../../ui/button.tsx";
-import { NumberField, TextField } from "../../ui/field.tsx";
 import { List, timeColumn, type Column } from "../../ui/table.tsx";
 import { Page, Problem } from "../../ui/page.tsx";
 import { State, Plain } from "../../ui/text.tsx";
@@ -65,9 +64,7 @@ function columnsFor(doing: ColumnsOf): readonly Column<Org>[] {
       cell: ({ slug, name }) => (
         <span className="flex flex-col leading-4.5">
           <span className="font-medium">{slug}</span>
-          <span className="truncate text-xs text-faint">
-            <Plain>{name}</Plain>
-          </span>
+          <Plain className="truncate text-xs text-faint">{name}</Plain>
         </span>
       ),
     },

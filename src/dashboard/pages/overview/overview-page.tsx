@@ -114,11 +114,7 @@ function Item({ project }: { readonly project: OverviewProject }) {
       <p className="flex items-center justify-between gap-3">
         <Link to="/projects/$slug" params={{ slug }} className={`min-w-0 truncate font-medium ${coversItem}`}>
           {slug}
-          {!isNamedBySlug(project) && (
-            <span className="ml-2 font-normal text-faint">
-              <Plain>{name}</Plain>
-            </span>
-          )}
+          {!isNamedBySlug(project) && <Plain className="ml-2 font-normal text-faint">{name}</Plain>}
         </Link>
         <Status tone={standOf(project).tone}>{standOf(project).word}</Status>
       </p>

@@ -70,9 +70,7 @@ function Item({ account, ...doing }: Doing & { readonly account: Account }) {
   return (
     <>
       <p className="flex items-center justify-between gap-3">
-        <span className="min-w-0 truncate font-medium">
-          <Plain>{account.name}</Plain>
-        </span>
+        <Plain className="min-w-0 truncate font-medium">{account.name}</Plain>
         <StateOf account={account} />
       </p>
       <p className="truncate text-muted">{organizationsOf(account)}</p>

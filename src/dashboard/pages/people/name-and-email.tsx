@@ -4,14 +4,8 @@ import { Plain } from "../../ui/text.tsx";
 export function NameAndEmail({ of: { name, email } }: { readonly of: { name: string; email: string | null } }) {
   return (
     <span className="flex min-w-0 flex-col leading-4.5">
-      <span className="truncate font-medium">
-        <Plain>{name}</Plain>
-      </span>
-      {email !== null && (
-        <span className="truncate text-xs text-faint">
-          <Plain>{email}</Plain>
-        </span>
-      )}
+      <Plain className="truncate font-medium">{name}</Plain>
+      {email !== null && <Plain className="truncate text-xs text-faint">{email}</Plain>}
     </span>
   );
 }

@@ -10,8 +10,7 @@ import { Invitations } from "./invitations.tsx";
 import { NameAndEmail } from "./name-and-email.tsx";
 import { Rights, type Member } from "./rights.tsx";
 import { useRights } from "./use-rights.tsx";
-import { textOf } from "../../data/text-of.ts";
-import { TextField } from "../../ui/field.tsx";
+import { textOf, TextField } from "../../ui/field.tsx";
 
 /** Lists the people of the organization, and its open invitations. */
 export function People() {

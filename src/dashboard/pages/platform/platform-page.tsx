@@ -212,12 +212,7 @@ function LastDrills({ drills }: LastDrillsProps) {
               grow: true,
               cell: ({ organization, project, problem }) => (
                 <>
-                  {`${organization}/${project}`}{" "}
-                  {problem !== null && (
-                    <span className="text-muted">
-                      <Plain>{problem}</Plain>
-                    </span>
-                  )}
+                  {`${organization}/${project}`} {problem !== null && <Plain className="text-muted">{problem}</Plain>}
                 </>
               ),
             },

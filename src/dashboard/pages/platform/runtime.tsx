@@ -1,10 +1,9 @@
 import { Link } from "@tanstack/react-router";
 import { useCall } from "../../data/api.ts";
 import { useMe, useWhyNot } from "../../data/me.ts";
-import { textOf } from "../../data/text-of.ts";
+import { textOf, SelectField } from "../../ui/field.tsx";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { DialogButton } from "../../ui/button.tsx";
-import { SelectField } from "../../ui/field.tsx";
 import { Section, View } from "../../ui/page.tsx";
 import { State, Ago, Fact, Mono } from "../../ui/text.tsx";
 

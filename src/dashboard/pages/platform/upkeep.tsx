@@ -130,9 +130,7 @@ const columns: readonly Column<Backup>[] = [
     grow: true,
     cell: ({ id, created_at: at, problem }) => (
       <span className="flex flex-col leading-4.5">
-        <span className="font-medium">
-          <Ago at={at} />
-        </span>
+        <Ago at={at} className="font-medium" />
         {problem === null ? (
           <Mono className="truncate text-xs text-faint">{id}</Mono>
         ) : (

@@ -114,12 +114,7 @@ function columnsFor(controls: Controls): readonly Column<Row>[] {
       head: "Since",
       end: true,
       wide: true,
-      cell: ({ replica }) =>
-        replica !== undefined && (
-          <span className="text-muted">
-            <Ago at={replica.since} />
-          </span>
-        ),
+      cell: ({ replica }) => replica !== undefined && <Ago at={replica.since} className="text-muted" />,
     },
     { head: "Replicas", end: true, cell: (row) => row.isFirst && <TypeControls row={row} {...controls} /> },
   ];

@@ -176,10 +176,7 @@ function Lines({ of }: { readonly of: readonly (readonly [command: string, remar
     <ul>
       {of.map(([command, remark]) => (
         <li key={`${command} ${remark}`} className="break-words">
-          {command !== "" && <Mono>{command}</Mono>}{" "}
-          <span className="text-muted">
-            <Plain>{remark}</Plain>
-          </span>
+          {command !== "" && <Mono>{command}</Mono>} <Plain className="text-muted">{remark}</Plain>
         </li>
       ))}
     </ul>

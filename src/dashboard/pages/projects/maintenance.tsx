@@ -1,7 +1,6 @@
 import { useAction, type Project } from "../../data/api.ts";
 import { useWhyNot } from "../../data/me.ts";
-import { textOf } from "../../data/text-of.ts";
-import { TextField } from "../../ui/field.tsx";
+import { textOf, TextField } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Plain } from "../../ui/text.tsx";

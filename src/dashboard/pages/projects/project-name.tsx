@@ -1,10 +1,9 @@
 import { useNavigate } from "@tanstack/react-router";
 import { limits } from "../../../contract/limits.ts";
 import type { Project } from "../../data/api.ts";
-import { textOf } from "../../data/text-of.ts";
+import { textOf, TextField } from "../../ui/field.tsx";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { DialogButton } from "../../ui/button.tsx";
-import { TextField } from "../../ui/field.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Ago, Fact, Mono } from "../../ui/text.tsx";
 

@@ -193,9 +193,7 @@ function Running({ slug }: { readonly slug: string }) {
         >
           <State of={build.status} word={build.status === "queued" ? "Queued" : "Building"} />
           <Mono>{`${build.branch}@${shortCommit(build.commit)}`}</Mono>
-          <span className="min-w-0 flex-1 truncate">
-            <Plain>{firstLine(build.message)}</Plain>
-          </span>
+          <Plain className="min-w-0 flex-1 truncate">{firstLine(build.message)}</Plain>
           <span className="inline-flex items-center gap-1 font-medium text-busy">
             Watch <ArrowRight aria-hidden size={14} />
           </span>

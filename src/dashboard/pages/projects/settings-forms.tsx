@@ -4,8 +4,7 @@ import { limits } from "../../../contract/limits.ts";
 import { agentsMay, previewContents } from "../../../contract/projects.ts";
 import { useAction, type Project } from "../../data/api.ts";
 import { useWhyNot } from "../../data/me.ts";
-import { textOf } from "../../data/text-of.ts";
-import { Field, SelectField, TextArea, TextField } from "../../ui/field.tsx";
+import { textOf, Field, SelectField, TextArea, TextField } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Section } from "../../ui/page.tsx";
 

@@ -1,8 +1,7 @@
 import { useNavigate } from "@tanstack/react-router";
 import { limits } from "../../../contract/limits.ts";
-import { textOf } from "../../data/text-of.ts";
+import { textOf, NumberField, TextField } from "../../ui/field.tsx";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
-import { NumberField, TextField } from "../../ui/field.tsx";
 
 export function StartRun({ slug, onClose }: { readonly slug: string; readonly onClose: () => void }) {
   const navigate = useNavigate();

@@ -1,10 +1,9 @@
 import { Plus } from "lucide-react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
-import { textOf } from "../../data/text-of.ts";
+import { textOf, Field, TextArea, TextField } from "../../ui/field.tsx";
 import { ActionDialog, useRemoval } from "../../ui/action-dialog.tsx";
 import { DialogButton } from "../../ui/button.tsx";
-import { Field, TextArea, TextField } from "../../ui/field.tsx";
 import { List, timeColumn } from "../../ui/table.tsx";
 import { Section, Empty } from "../../ui/page.tsx";
 import { Status, Mono, Plain } from "../../ui/text.tsx";

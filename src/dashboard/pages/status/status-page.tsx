@@ -63,10 +63,6 @@ const columns: readonly Column<Check>[] = [
     head: "Since",
     end: true,
     wide: true,
-    cell: ({ since }) => (
-      <span className="text-muted">
-        <Ago at={since} />
-      </span>
-    ),
+    cell: ({ since }) => <Ago at={since} className="text-muted" />,
   },
 ];

@@ -73,9 +73,7 @@ function columnsFor(own: string): readonly Column<Token>[] {
       cell: (token) => (
         <span className="flex min-w-0 flex-col leading-4.5">
           <span className="flex items-center gap-2 font-medium">
-            <span className="truncate">
-              <Plain>{token.name}</Plain>
-            </span>
+            <Plain className="truncate">{token.name}</Plain>
             {token.id === own && <Tag>this session</Tag>}
           </span>
           <Mono className="text-xs text-faint">{`${token.prefix}…`}</Mono>

@@ -49,9 +49,7 @@ const columns: readonly Column<Token>[] = [
     grow: true,
     cell: ({ name, person, kind }) => (
       <span className="flex min-w-0 flex-col leading-4.5">
-        <span className="truncate font-medium">
-          <Plain>{name}</Plain>
-        </span>
+        <Plain className="truncate font-medium">{name}</Plain>
         <span className="truncate text-xs text-faint">
           {kind === "mcp" ? "agent at /mcp" : "command line"}
           {person !== null && (

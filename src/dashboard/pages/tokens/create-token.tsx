@@ -2,10 +2,9 @@ import { useState } from "react";
 import { roles, scopes, type Role } from "../../../contract/access.ts";
 import { useCall } from "../../data/api.ts";
 import { useMe } from "../../data/me.ts";
-import { textOf } from "../../data/text-of.ts";
+import { textOf, Checkbox, NumberField, TextField } from "../../ui/field.tsx";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { Choice } from "../../ui/choice.tsx";
-import { Checkbox, NumberField, TextField } from "../../ui/field.tsx";
 import { View } from "../../ui/page.tsx";
 import { Several } from "./several.tsx";
 

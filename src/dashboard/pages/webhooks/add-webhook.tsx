@@ -1,9 +1,8 @@
 import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { webhookEvents, webhookFormats, type WebhookFormat } from "../../../contract/webhooks.ts";
-import { textOf } from "../../data/text-of.ts";
+import { textOf, Checkbox, SelectField, TextField } from "../../ui/field.tsx";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
-import { Checkbox, SelectField, TextField } from "../../ui/field.tsx";
 
 const formatNames: Record<WebhookFormat, string> = {
   json: "Webhook",

@@ -2,10 +2,9 @@ import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
 import { visible } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
-import { textOf } from "../../data/text-of.ts";
+import { textOf, TextField } from "../../ui/field.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
-import { TextField } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { List, timeColumn, type Column } from "../../ui/table.tsx";
 import { Problem, Empty } from "../../ui/page.tsx";
@@ -72,9 +71,7 @@ const columns: readonly Column<Delivery>[] = [
     grow: true,
     cell: (delivery) => (
       <span className="flex min-w-0 flex-col leading-4.5">
-        <span className="truncate">
-          <Plain>{delivery.event}</Plain>
-        </span>
+        <Plain className="truncate">{delivery.event}</Plain>
         <span className="truncate text-xs text-faint" title={visible(answerOf(delivery))}>
           <Plain>{answerOf(delivery)}</Plain>
         </span>

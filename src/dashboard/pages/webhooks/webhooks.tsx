@@ -69,9 +69,7 @@ function columnsFor(onShow: Of<void>, removeButton: Of<ReactNode>): readonly Col
       grow: true,
       cell: (webhook) => (
         <span className="flex min-w-0 flex-col leading-4.5">
-          <span className="truncate font-medium">
-            <Plain>{webhook.name}</Plain>
-          </span>
+          <Plain className="truncate font-medium">{webhook.name}</Plain>
           <Mono className="truncate text-muted">{webhook.url}</Mono>
           <span className="sm:hidden">
             <WebhookState of={webhook} />
