@@ -6,7 +6,7 @@ import {
   type TrustedCertificates,
 } from "../sandbox/certificates.ts";
 import type { Terminal, Workload } from "../ports/runtime.ts";
-import { labels } from "./container-labels.ts";
+import { labels } from "./settings.ts";
 import { ownVolumes, storageOf, type AppTree, type ImageFolder, type OpenedImage } from "./image-trees.ts";
 
 const mib = 1024 * 1024;

@@ -7,9 +7,8 @@ import { DockerRefused, unlessStatus, type DockerApi } from "../kit/docker-api.t
 import { runOk } from "../kit/exec.ts";
 import { imageLabels, type ContainerManifest } from "../ports/image-labels.ts";
 import type { ProjectImage, Workload } from "../ports/runtime.ts";
-import { labels } from "./container-labels.ts";
+import { labels, uidOf, type DockerContext } from "./settings.ts";
 import { checkOf, type ImageHealthcheck } from "./own-check.ts";
-import { uidOf, type DockerContext } from "./settings.ts";
 
 export type OpenedImage = Awaited<ReturnType<typeof openImage>>;
 

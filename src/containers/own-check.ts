@@ -1,7 +1,7 @@
 import type { DockerApi } from "../kit/docker-api.ts";
 import { readProcessTree } from "../kit/process-tree.ts";
 import type { OwnCheck } from "../ports/runtime.ts";
-import { labels } from "./container-labels.ts";
+import { labels } from "./settings.ts";
 import type { ContainerDetails } from "./containers.ts";
 import { readFrames } from "./read-frames.ts";
 

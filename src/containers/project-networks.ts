@@ -7,8 +7,7 @@ import { forgetNetwork, isNoted, noteNetwork } from "../sandbox/abandoned-networ
 import { claimAddresses } from "../sandbox/claim-addresses.ts";
 import { readResolvers } from "../sandbox/resolvers.ts";
 import { usualConnectionLimits, vethRules } from "../sandbox/veth-rules.ts";
-import { labels } from "./container-labels.ts";
-import type { DockerContext } from "./settings.ts";
+import { labels, type DockerContext } from "./settings.ts";
 
 /** One engine network with its own bridge for each project, all guarded by one nftables table of Berth's. */
 export type ProjectNetworks = Awaited<ReturnType<typeof createProjectNetworks>>;

@@ -5,10 +5,9 @@ import type { Command } from "../kit/exec.ts";
 import { movedBy, moving, type Move, type Moved } from "../kit/move-below.ts";
 import type { StorageOwner } from "../ports/runtime.ts";
 import { systemBody } from "./container-bodies.ts";
-import { labels } from "./container-labels.ts";
+import { labels, uidOf, type DockerContext } from "./settings.ts";
 import { removeContainer, startContainer } from "./containers.ts";
 import { emptyImage } from "./image-trees.ts";
-import { uidOf, type DockerContext } from "./settings.ts";
 
 const missing = 66;
 const script = `[ -e "$1" ] || [ -L "$1" ] || exit ${missing}; rm -rf -- "$1"`;

@@ -4,8 +4,7 @@ import { dirname } from "node:path";
 import { unlessStatus, type DockerApi } from "../kit/docker-api.ts";
 import { runOk } from "../kit/exec.ts";
 import type { ProjectImage } from "../ports/runtime.ts";
-import { labels } from "./container-labels.ts";
-import type { DockerContext } from "./settings.ts";
+import { labels, type DockerContext } from "./settings.ts";
 
 /** Returns the image's folders that servers must be able to write to: logs, empty caches, nginx's own. Computed once per image, kept in `file`. */
 export function serverFolders(

@@ -4,7 +4,7 @@ import type { DockerApi } from "../kit/docker-api.ts";
 import type { Log } from "../kit/log.ts";
 import { ensureStorageFolder } from "../kit/storage-folder.ts";
 import type { ProjectQuota } from "../kit/project-quota.ts";
-import type { InstanceKey, StorageOwner } from "../ports/runtime.ts";
+import type { InstanceKey, StorageOwner, Workload } from "../ports/runtime.ts";
 import type { TrustedCertificates } from "../sandbox/certificates.ts";
 
 export interface DockerRuntimeOptions {
@@ -80,4 +80,34 @@ export async function makeStorage(
   const uid = (await context.engine()).firstUid + uidOf(context.options, owner);
   chownSync(folder, uid, uid);
   return folder;
+}
+
+/** Labels by which the runtime finds and identifies its containers without the database, whose rows may be gone. */
+export const labels = {
+  runtime: "berth.runtime",
+  role: "berth.role",
+  workload: "berth.workload",
+  ordinal: "berth.ordinal",
+  attempt: "berth.attempt",
+  project: "berth.project",
+  image: "berth.image",
+  port: "berth.port",
+  started: "berth.started_at",
+  check: "berth.check",
+} as const;
+
+export type ContainerRole = "app" | "network" | "once" | "tree";
+
+export function labelsOf(tag: string, role: ContainerRole, workload: Workload, key: InstanceKey) {
+  return {
+    [labels.runtime]: tag,
+    [labels.role]: role,
+    [labels.workload]: workload.id,
+    [labels.ordinal]: String(key.ordinal),
+    [labels.attempt]: String(key.attempt),
+    [labels.project]: workload.project_id,
+    [labels.image]: workload.image_ref,
+    [labels.port]: workload.port === null ? "" : String(workload.port),
+    [labels.started]: new Date().toISOString(),
+  };
 }

@@ -4,7 +4,7 @@ import { allTogether } from "../kit/throw-together.ts";
 import { until } from "../kit/until.ts";
 import type { InstanceKey, Terminal, Workload } from "../ports/runtime.ts";
 import { appBody, networkBody } from "./container-bodies.ts";
-import { labelsOf, type ContainerRole } from "./container-labels.ts";
+import { labelsOf, containerName, makeStorage, uidOf, type ContainerRole, type DockerContext } from "./settings.ts";
 import { readContainer, removeContainer, startContainer } from "./containers.ts";
 import {
   appTree,
@@ -21,7 +21,6 @@ import type { PrivateFolders } from "./private-folders.ts";
 import type { ProjectNetworks } from "./project-networks.ts";
 import { serverFolders } from "./server-folders.ts";
 import type { StartGate } from "./start-gate.ts";
-import { containerName, makeStorage, uidOf, type DockerContext } from "./settings.ts";
 
 export interface DockerParts extends DockerContext {
   readonly networks: ProjectNetworks;

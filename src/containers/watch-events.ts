@@ -1,8 +1,7 @@
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { silentLog } from "../kit/log.ts";
-import { labels } from "./container-labels.ts";
-import type { DockerContext } from "./settings.ts";
+import { labels, type DockerContext } from "./settings.ts";
 
 /** Reports the workload whenever one of its containers started or exited. */
 export type EventWatch = ReturnType<typeof watchEvents>;

@@ -1,7 +1,6 @@
 import { z } from "zod";
-import { id, nextCursor, queryFlag, queryInteger, timestamp } from "./fields.ts";
+import { id, nextCursor, queryFlag, queryInteger, timestamp, row } from "./table.ts";
 import { limits } from "./limits.ts";
-import { row } from "./table.ts";
 
 /** What an entry is about; `?kind=` filters by it. */
 export const entryKinds = [

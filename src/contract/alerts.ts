@@ -1,7 +1,6 @@
 import { limits } from "./limits.ts";
 import { z } from "zod";
-import { id, idCursor, pageQuery, nextCursor, queryFlag, timestamp } from "./fields.ts";
-import { row } from "./table.ts";
+import { id, idCursor, pageQuery, nextCursor, queryFlag, timestamp, row } from "./table.ts";
 
 const severities = ["warning", "critical"] as const;
 export type AlertSeverity = (typeof severities)[number];

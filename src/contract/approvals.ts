@@ -1,9 +1,8 @@
 import { z } from "zod";
-import { id, idCursor, pageQuery, nextCursor, queryInteger, timestamp } from "./fields.ts";
+import { id, idCursor, pageQuery, nextCursor, queryInteger, timestamp, row } from "./table.ts";
 import { comparedLines } from "./deployments.ts";
 import { limits } from "./limits.ts";
 import { approvalStates, statesOf } from "./states.ts";
-import { row } from "./table.ts";
 
 export const approval = z.object({
   id,

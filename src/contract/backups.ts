@@ -10,9 +10,9 @@ import {
   ofProject,
   slugParam,
   timestamp,
-} from "./fields.ts";
+  row,
+} from "./table.ts";
 import { backupStates, statesOf } from "./states.ts";
-import { row } from "./table.ts";
 
 const status = z.enum(statesOf(backupStates));
 const verdict = z.enum(["verified", "mismatch", "failed"]);

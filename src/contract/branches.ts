@@ -1,8 +1,7 @@
 import { z } from "zod";
-import { instant, ofProject, slug, slugParam, timestamp } from "./fields.ts";
+import { instant, ofProject, slug, slugParam, timestamp, row } from "./table.ts";
 import { limits } from "./limits.ts";
 import { branchStates, statesOf } from "./states.ts";
-import { row } from "./table.ts";
 
 /** A branch's name in requests. It takes the form of a slug. */
 export const branchName = z

@@ -11,11 +11,11 @@ import {
   ofProject,
   queryInteger,
   timestamp,
-} from "./fields.ts";
+  row,
+} from "./table.ts";
 import { buildStates, deploymentStates, statesOf } from "./states.ts";
 import { limits } from "./limits.ts";
 import { previewBranch, previewErrors } from "./previews.ts";
-import { row } from "./table.ts";
 
 export const build = z.object({
   id,

@@ -1,10 +1,9 @@
 import { z } from "zod";
 import { parseSchedule } from "./cron-schedule.ts";
-import { id, idCursor, pageQuery, nextCursor, ofProject, slugParam, timestamp } from "./fields.ts";
+import { id, idCursor, pageQuery, nextCursor, ofProject, slugParam, timestamp, row } from "./table.ts";
 import { limits } from "./limits.ts";
 import { commandLine } from "./runs.ts";
 import { cronRunStates, statesOf } from "./states.ts";
-import { row } from "./table.ts";
 
 const status = z.enum(statesOf(cronRunStates));
 

@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { branchName } from "./branches.ts";
-import { ofProject, queryInteger, slugParam, timestamp } from "./fields.ts";
+import { ofProject, queryInteger, slugParam, timestamp, row } from "./table.ts";
 import { limits } from "./limits.ts";
-import { row } from "./table.ts";
 
 const kind = z.enum(["table", "partitioned_table", "partition", "view", "materialized_view", "foreign_table"]);
 

@@ -2,9 +2,8 @@ import { z } from "zod";
 import { backupId } from "./backups.ts";
 import { branchName } from "./branches.ts";
 import { failure } from "./failure.ts";
-import { id, ofProject, slugParam, timestamp } from "./fields.ts";
+import { id, ofProject, slugParam, timestamp, row } from "./table.ts";
 import { databaseStates, statesOf } from "./states.ts";
-import { row } from "./table.ts";
 
 export const database = z.object({
   status: z.enum(statesOf(databaseStates)),

@@ -11,12 +11,12 @@ import {
   optionalQueryInteger,
   slugParam,
   timestamp,
-} from "./fields.ts";
+  row,
+} from "./table.ts";
 import { imageName } from "./image-name.ts";
 import { limits } from "./limits.ts";
 import { deploymentStates, statesOf } from "./states.ts";
 import { rehearsal } from "./rehearsal.ts";
-import { row } from "./table.ts";
 
 const status = z.enum(statesOf(deploymentStates));
 

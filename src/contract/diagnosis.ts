@@ -2,9 +2,8 @@ import { z } from "zod";
 import { build } from "./builds.ts";
 import { deployment } from "./deployments.ts";
 import { failure } from "./failure.ts";
-import { ofProject, timestamp } from "./fields.ts";
+import { ofProject, timestamp, row } from "./table.ts";
 import { project } from "./projects.ts";
-import { row } from "./table.ts";
 
 /** A problem. `down`: the application serves no requests; `broken`: a part does not work; `notice`: worth knowing. */
 const finding = z.object({

@@ -9,9 +9,9 @@ import {
   queryInteger,
   slugParam,
   timestamp,
-} from "./fields.ts";
+  row,
+} from "./table.ts";
 import { limits } from "./limits.ts";
-import { row } from "./table.ts";
 
 const bytes = z.number().int();
 

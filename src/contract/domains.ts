@@ -1,7 +1,6 @@
 import { z } from "zod";
-import { id, ofProject, slugParam, timestamp } from "./fields.ts";
+import { id, ofProject, slugParam, timestamp, row } from "./table.ts";
 import { certificateStates, nameStates, statesOf } from "./states.ts";
-import { row } from "./table.ts";
 
 const dnsRecord = z.object({ type: z.enum(["A", "AAAA", "CNAME", "TXT"]), name: z.string(), value: z.string() });
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { timestamp } from "./fields.ts";
+import { timestamp } from "./table.ts";
 
 /** The response of a write with `?dry_run=true`: what it would do. Nothing is changed. */
 export const dryRun = z.object({

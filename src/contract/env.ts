@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { envFileProblems, readEnvFile } from "./env-file.ts";
-import { ofProject, slugParam, timestamp } from "./fields.ts";
+import { ofProject, slugParam, timestamp, row } from "./table.ts";
 import { limits } from "./limits.ts";
-import { row } from "./table.ts";
 
 /** Replaces every value that is not shown; independent of the value. */
 export const mask = "••••••••";

@@ -1,8 +1,7 @@
 import { limits } from "./limits.ts";
 import { z } from "zod";
-import { id, idCursor, pageQuery, nextCursor, ofProject, timestamp } from "./fields.ts";
+import { id, idCursor, pageQuery, nextCursor, ofProject, timestamp, row } from "./table.ts";
 import { buildStates, deploymentStates, statesOf } from "./states.ts";
-import { row } from "./table.ts";
 
 /** The kinds of git hosts whose webhooks and commit statuses are supported. */
 export const followProviders = ["github", "gitlab", "gitea", "other"] as const;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { timestamp } from "./fields.ts";
+import { timestamp } from "./table.ts";
 
 /** The states of a project that is not deleted, made once on the server. A deployment that is `active` may belong to any of them. */
 const healthStates = [

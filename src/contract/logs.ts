@@ -1,8 +1,7 @@
 import { z } from "zod";
-import { ofProject, optionalQueryInteger, queryFlag, queryInteger, timestamp, instant } from "./fields.ts";
+import { ofProject, optionalQueryInteger, queryFlag, queryInteger, timestamp, instant, row } from "./table.ts";
 import { logLevels } from "./log-level.ts";
 import { limits } from "./limits.ts";
-import { row } from "./table.ts";
 
 const line = z.object({
   at: timestamp.nullable(),

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { apiToken } from "./tokens.ts";
-import { id, name, timestamp } from "./fields.ts";
-import { row } from "./table.ts";
+import { id, name, timestamp, row } from "./table.ts";
 
 const missingPart = z.object({ part: z.string(), effect: z.string(), remedy: z.string() });
 

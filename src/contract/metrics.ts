@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { id, ofProject, timestamp } from "./fields.ts";
-import { row } from "./table.ts";
+import { id, ofProject, timestamp, row } from "./table.ts";
 
 export const metricsRanges = ["1h", "24h", "7d"] as const;
 

@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { replicasBody } from "./deployments.ts";
-import { id, name, ofProject, slug, slugParam, timestamp } from "./fields.ts";
+import { id, name, ofProject, slug, slugParam, timestamp, row } from "./table.ts";
 import { limits } from "./limits.ts";
-import { row } from "./table.ts";
 
 export const organization = z.object({
   id,

@@ -1,8 +1,7 @@
 import { z } from "zod";
-import { id, timestamp } from "./fields.ts";
+import { id, timestamp, row } from "./table.ts";
 import { health } from "./health.ts";
 import { backupStates, databaseStates, deploymentStates, statesOf } from "./states.ts";
-import { row } from "./table.ts";
 
 const deployment = z.object({
   id,

@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { roles } from "./access.ts";
-import { id, name, timestamp } from "./fields.ts";
+import { id, name, timestamp, row } from "./table.ts";
 import { limits } from "./limits.ts";
-import { row } from "./table.ts";
 
 const projects = z.array(name).min(1).max(limits.projects_of_token);
 

@@ -2,8 +2,7 @@ import { z } from "zod";
 import { metricsRanges } from "./metrics.ts";
 import { checkStatuses } from "./status.ts";
 import { failure } from "./failure.ts";
-import { id, ofProject, slugParam, timestamp } from "./fields.ts";
-import { row } from "./table.ts";
+import { id, ofProject, slugParam, timestamp, row } from "./table.ts";
 
 const count = z.number().int();
 const projectNames = { organization: z.string(), project: z.string() };

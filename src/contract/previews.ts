@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { commitHash, id, ofProject, slugParam, timestamp } from "./fields.ts";
-import { row } from "./table.ts";
+import { commitHash, id, ofProject, slugParam, timestamp, row } from "./table.ts";
 
 export const previewStates = ["waiting", "building", "live", "failed", "removing"] as const;
 

@@ -1,8 +1,7 @@
 import { z } from "zod";
 import * as deployments from "./deployments.ts";
-import { ofProject, slugParam, timestamp } from "./fields.ts";
+import { ofProject, slugParam, timestamp, row } from "./table.ts";
 import { limits } from "./limits.ts";
-import { row } from "./table.ts";
 
 /** A process type, as at the start of a Procfile line. */
 const type = z.string().regex(/^[A-Za-z0-9_-]{1,32}$/, "use the name of a process type in the Procfile");

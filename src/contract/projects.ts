@@ -3,10 +3,9 @@ import { ahead } from "./ahead.ts";
 import { rootFolder, watchedPaths } from "./berth-file.ts";
 import * as deployments from "./deployments.ts";
 import { variableName } from "./env.ts";
-import { id, name, notice, ofProject, queryFlag, slug, slugParam, timestamp } from "./fields.ts";
+import { id, name, notice, ofProject, queryFlag, slug, slugParam, timestamp, row } from "./table.ts";
 import { health } from "./health.ts";
 import { limits } from "./limits.ts";
-import { row } from "./table.ts";
 
 export const previewContents = ["empty", "branch", "masked"] as const;
 export type PreviewContent = (typeof previewContents)[number];

@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { name, slug, timestamp } from "./fields.ts";
-import { row } from "./table.ts";
+import { name, slug, timestamp, row } from "./table.ts";
 
 const provider = z.object({
   /** Part of the address that the provider sends people back to. */

@@ -1,7 +1,6 @@
 import { z } from "zod";
-import { timestamp } from "./fields.ts";
+import { timestamp, row } from "./table.ts";
 import { registryHost } from "./image-name.ts";
-import { row } from "./table.ts";
 
 const registry = z.object({
   host: z.string(),

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { timestamp } from "./fields.ts";
+import { timestamp } from "./table.ts";
 
 /** What a release command did to one table of the copy. */
 const rehearsedTable = z.object({

@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { instant, ofProject, optionalQueryInteger, queryInteger, timestamp } from "./fields.ts";
-import { row } from "./table.ts";
+import { instant, ofProject, optionalQueryInteger, queryInteger, timestamp, row } from "./table.ts";
 
 /** A status or a class of them: `404`, `5xx`. */
 const status = z

@@ -1,7 +1,6 @@
 import { z } from "zod";
-import { nextCursor, numberCursor, pageQuery, ofProject, queryInteger, slugParam, timestamp } from "./fields.ts";
+import { nextCursor, numberCursor, pageQuery, ofProject, queryInteger, slugParam, timestamp, row } from "./table.ts";
 import { limits } from "./limits.ts";
-import { row } from "./table.ts";
 
 export const commandLine = z
   .string()

@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { id, name, timestamp } from "./fields.ts";
-import { row } from "./table.ts";
+import { id, name, timestamp, row } from "./table.ts";
 
 export const sshKey = z.object({
   id,

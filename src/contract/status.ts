@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { timestamp } from "./fields.ts";
-import { row } from "./table.ts";
+import { timestamp, row } from "./table.ts";
 
 /** The result of a check, from good to bad: `off` when what it checks is not configured, `unknown` when the check itself did not work. */
 export const checkStatuses = ["off", "ok", "warn", "unknown", "fail"] as const;

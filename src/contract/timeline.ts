@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { entriesQuery, entry } from "./activity.ts";
-import { nextCursor, ofProject } from "./fields.ts";
-import { row } from "./table.ts";
+import { nextCursor, ofProject, row } from "./table.ts";
 
 export const rows = [
   row({

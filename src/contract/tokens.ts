@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { roles, scopes } from "./access.ts";
-import { id, name, timestamp } from "./fields.ts";
+import { id, name, timestamp, row } from "./table.ts";
 import { limits } from "./limits.ts";
-import { row } from "./table.ts";
 
 const scopeName = z.enum(scopes as readonly string[] as [string, ...string[]]);
 

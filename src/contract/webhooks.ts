@@ -1,7 +1,6 @@
 import { limits } from "./limits.ts";
 import { z } from "zod";
-import { id, idCursor, pageQuery, name, nextCursor, timestamp } from "./fields.ts";
-import { row } from "./table.ts";
+import { id, idCursor, pageQuery, name, nextCursor, timestamp, row } from "./table.ts";
 
 /** The kinds of events that a webhook may receive. Each covers several events, such as `deployment.activated`. */
 export const webhookEvents = ["deployment", "build", "alert", "backup", "certificate", "approval"] as const;

@@ -2,10 +2,9 @@ import { QueryClientProvider, useQuery, type QueryClient } from "@tanstack/react
 import { RouterProvider } from "@tanstack/react-router";
 import { Suspense, lazy, useEffect, useState } from "react";
 import type { Client } from "../contract/client.ts";
-import { ClientContext } from "./data/api.ts";
+import { ClientContext, MeContext } from "./data/api.ts";
 import { followChanges } from "./data/changes.ts";
 import { createQueries } from "./data/create-queries.ts";
-import { MeContext } from "./data/me.ts";
 import { signOut, type Session } from "./data/session.ts";
 import { Entrance } from "./pages/me/entrance.tsx";
 import { router } from "./routes.tsx";

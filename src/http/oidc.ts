@@ -1,6 +1,6 @@
 import { LRUCache } from "lru-cache";
 import type { Configuration, CustomFetch } from "openid-client";
-import { name as nameField } from "../contract/fields.ts";
+import { name as nameField } from "../contract/table.ts";
 import { Refused, type HandlerPlatform } from "../features/context.ts";
 import type { NewIdentity } from "../features/people/people.ts";
 import { describeIssuer, mostAnswerBytes, providerTimeoutMs, type Provider } from "../features/providers/providers.ts";

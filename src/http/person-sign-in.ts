@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { name } from "../contract/fields.ts";
+import { name } from "../contract/table.ts";
 import { Refused, type Caller, type HandlerPlatform } from "../features/context.ts";
 import type { Authenticator } from "./authenticator.ts";
 import {

@@ -6,3 +6,8 @@ export function bytesText(bytes: number): string {
   const amount = bytes / 1024 ** step;
   return `${step === 0 || amount >= 100 ? Math.round(amount) : amount.toFixed(1)} ${units[step]}`;
 }
+
+/** Formats a number with its noun: `1 table`, `2 tables`, `2 entries`. */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`;
+}

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe } from "node:test";
 import type { SwarmAttempt } from "../../src/adapters/runtime-swarm/swarm-api.ts";
-import { labels } from "../../src/containers/container-labels.ts";
+import { labels } from "../../src/containers/settings.ts";
 import { makeCertificate } from "../../src/ports/edge-stage.suite.ts";
 import { provideImage } from "../../tools/images/provide-image.ts";
 import { startTestEngine, withoutDocker, type TestEngine } from "../support/docker-engine.ts";

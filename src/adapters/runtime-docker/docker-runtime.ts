@@ -21,7 +21,14 @@ import type {
   RuntimeDescription,
   Workload,
 } from "../../ports/runtime.ts";
-import { labels } from "../../containers/container-labels.ts";
+import {
+  labels,
+  containerName,
+  makeStorage,
+  tagOf,
+  type DockerRuntimeOptions,
+  type EngineFacts,
+} from "../../containers/settings.ts";
 import {
   endContainer,
   hasStarted,
@@ -46,13 +53,6 @@ import { openPrivateFolders } from "../../containers/private-folders.ts";
 import { createProjectNetworks } from "../../containers/project-networks.ts";
 import { moveStored, removeStored } from "../../containers/remove-stored.ts";
 import { runOnce } from "../../containers/run-once.ts";
-import {
-  containerName,
-  makeStorage,
-  tagOf,
-  type DockerRuntimeOptions,
-  type EngineFacts,
-} from "../../containers/settings.ts";
 import { removeContainers, startContainers, type DockerParts } from "../../containers/start-instance.ts";
 import { createStartGate } from "../../containers/start-gate.ts";
 import { watchEvents, type EventWatch } from "../../containers/watch-events.ts";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { memoryFolderBytes, type AppBody } from "../../containers/container-bodies.ts";
-import { labels } from "../../containers/container-labels.ts";
+import { labels } from "../../containers/settings.ts";
 
 /** A swarm config that the swarm delivers to a task's machine as a file. */
 export interface SwarmFile {

@@ -7,7 +7,7 @@ import { closedNetworks, privateNetworks } from "../../sandbox/closed-networks.t
 import type { OpenPort } from "../../sandbox/veth-rules.ts";
 import { readResolvers } from "../../sandbox/resolvers.ts";
 import { hardened, memoryFolderBytes } from "../../containers/container-bodies.ts";
-import { labels } from "../../containers/container-labels.ts";
+import { labels } from "../../containers/settings.ts";
 import { emptyImage } from "../../containers/image-trees.ts";
 import { registeredImage } from "./image-registry.ts";
 import { addressOf, listNodes, listTasks, type SwarmNode, type SwarmAttempt } from "./swarm-api.ts";

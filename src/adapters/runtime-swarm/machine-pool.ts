@@ -1,6 +1,6 @@
 import { unlessStatus } from "../../kit/docker-api.ts";
 import type { MachinePool, PooledMachine } from "../../ports/machines.ts";
-import { labels } from "../../containers/container-labels.ts";
+import { labels } from "../../containers/settings.ts";
 import type { Guard } from "./guard.ts";
 import { addressOf, listAttempts, listNodes, machineLabel, readMembership, type SwarmNode } from "./swarm-api.ts";
 import type { SwarmContext } from "./settings.ts";

@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import type { DockerApi } from "../../kit/docker-api.ts";
 import type { Instance, InstanceExit } from "../../ports/runtime.ts";
-import { labels } from "../../containers/container-labels.ts";
+import { labels } from "../../containers/settings.ts";
 import type { ContainerDetails } from "../../containers/containers.ts";
 import {
   addressOf,

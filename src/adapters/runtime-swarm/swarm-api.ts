@@ -1,5 +1,5 @@
 import type { DockerApi } from "../../kit/docker-api.ts";
-import { labels } from "../../containers/container-labels.ts";
+import { labels } from "../../containers/settings.ts";
 import type { SwarmContext } from "./settings.ts";
 
 /** The fields of a swarm's objects that Berth reads, named as in the Engine API. */

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { DockerRefused, unlessStatus } from "../../kit/docker-api.ts";
-import { labels } from "../../containers/container-labels.ts";
+import { labels } from "../../containers/settings.ts";
 import type { SwarmFile } from "./attempt-spec.ts";
 import type { SwarmContext } from "./settings.ts";
 

@@ -1,5 +1,5 @@
 import { DockerRefused, unlessStatus } from "../../kit/docker-api.ts";
-import { labels } from "../../containers/container-labels.ts";
+import { labels } from "../../containers/settings.ts";
 import type { SwarmContext } from "./settings.ts";
 
 /** Returns the id of a project's overlay network, which is created if missing. It connects the project's replicas and nothing else. */

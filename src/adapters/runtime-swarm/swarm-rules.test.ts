@@ -5,7 +5,7 @@ import { after, describe, it } from "node:test";
 import type { DockerApi, DockerCall } from "../../kit/docker-api.ts";
 import type { Workload } from "../../ports/runtime.ts";
 import { appBody } from "../../containers/container-bodies.ts";
-import { labels } from "../../containers/container-labels.ts";
+import { labels } from "../../containers/settings.ts";
 import { guardRules } from "./guard.ts";
 import { emptyMemory, readReplicas } from "./replicas.ts";
 import { attemptSpec } from "./attempt-spec.ts";

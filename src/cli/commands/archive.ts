@@ -1,5 +1,4 @@
-import { bytesText } from "../../kit/bytes-text.ts";
-import { counted } from "../../kit/counted.ts";
+import { bytesText, counted } from "../../kit/bytes-text.ts";
 import type { Answer } from "../../contract/client.ts";
 import { commandGroup, severalCommands, actCommand, listCommand, rowCommand } from "../command-tree.ts";
 import { paintStatus, facts, table, duration, oneLine, relativeTime, type Paint } from "../render/text.ts";

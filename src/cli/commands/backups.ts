@@ -10,8 +10,7 @@ import { paintStatus, facts, table, duration, oneLine, relativeTime, type Paint 
 import { withProgress } from "../render/progress.ts";
 import { addArchive } from "./archive.ts";
 import { addRestored } from "./restored.ts";
-import { counted } from "../../kit/counted.ts";
-import { bytesText } from "../../kit/bytes-text.ts";
+import { counted, bytesText } from "../../kit/bytes-text.ts";
 import { saveFile } from "../save-file.ts";
 import { formatOf, receiveFile } from "./database-files.ts";
 

@@ -1,7 +1,7 @@
 import { join, resolve } from "node:path";
 import type { Command } from "commander";
 import { run } from "../../kit/exec.ts";
-import { counted } from "../../kit/counted.ts";
+import { counted } from "../../kit/bytes-text.ts";
 import { ownFolder } from "../../kit/own-version.ts";
 import { addCommand, commandGroup, severalCommands } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";

@@ -7,8 +7,7 @@ import { addCommand, commandGroup, listCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { CliError } from "../failures.ts";
 import { confirm } from "../prompts.ts";
-import { counted } from "../../kit/counted.ts";
-import { bytesText } from "../../kit/bytes-text.ts";
+import { counted, bytesText } from "../../kit/bytes-text.ts";
 import { paintStatus, oneLine } from "../render/text.ts";
 
 type Machine = Answer<"platform.machines">["machines"][number];

@@ -1,7 +1,6 @@
 import type { Answer } from "../../contract/client.ts";
-import { bytesText } from "../../kit/bytes-text.ts";
+import { bytesText, counted } from "../../kit/bytes-text.ts";
 import { paintStatus, facts, table, oneLine, relativeTime, type Paint } from "../render/text.ts";
-import { counted } from "../../kit/counted.ts";
 import { rowCommand } from "../command-tree.ts";
 
 type Overview = Answer<"overview.get">;

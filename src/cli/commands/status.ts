@@ -5,7 +5,7 @@ import { addCommand } from "../command-tree.ts";
 import { namedProject, type CliContext } from "../context.ts";
 import { CliError } from "../failures.ts";
 import { paintStatus, table, facts, oneLine, relativeTime, type Paint } from "../render/text.ts";
-import { counted } from "../../kit/counted.ts";
+import { counted } from "../../kit/bytes-text.ts";
 import { firstPush } from "../../contract/first-push.ts";
 import { healthText, maintenanceText } from "./projects.ts";
 

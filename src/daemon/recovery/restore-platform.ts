@@ -16,7 +16,7 @@ import { forgetAllRestored } from "../../features/backups/backups.ts";
 import { attachedHostnames } from "../../features/domains/domains.ts";
 import { forgetRebuilds } from "../../features/images/images.ts";
 import { backupListKey, completeOwnBackup, type ListedBackup } from "../../features/platform/platform.ts";
-import { counted } from "../../kit/counted.ts";
+import { counted } from "../../kit/bytes-text.ts";
 import { runOk } from "../../kit/exec.ts";
 import { replaceFile } from "../../kit/whole-file.ts";
 import { StorageMissing, type Storage } from "../../ports/storage.ts";

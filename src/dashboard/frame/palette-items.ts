@@ -1,9 +1,8 @@
 import { PanelTop, Zap } from "lucide-react";
 import { useNavigate, useParams, useRouterState } from "@tanstack/react-router";
 import { route, type RouteName } from "../../contract/routes.ts";
-import { useCall } from "../data/api.ts";
+import { useCall, useMe, whyNot } from "../data/api.ts";
 import { compareNames } from "../data/format.ts";
-import { useMe, whyNot } from "../data/me.ts";
 import { signOut } from "../data/session.ts";
 import { setTheme } from "../data/theme.ts";
 import { globalActions, projectActions, type Asked } from "./actions.ts";

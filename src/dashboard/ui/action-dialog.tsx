@@ -1,11 +1,9 @@
 import { useState, type ReactNode } from "react";
 import type { Answer, CallInput } from "../../contract/client.ts";
 import type { RouteName } from "../../contract/routes.ts";
-import { useAction } from "../data/api.ts";
+import { useAction, useWhyNot } from "../data/api.ts";
 import { visible } from "../data/format.ts";
-import { useWhyNot } from "../data/me.ts";
-import { Button, RemoveButton } from "./button.tsx";
-import { Command } from "./copy.tsx";
+import { Button, RemoveButton, Command } from "./button.tsx";
 import { Dialog, type DialogProps } from "./dialog.tsx";
 import { TextField } from "./field.tsx";
 import { Form, type FormProps } from "./form.tsx";

@@ -4,8 +4,7 @@ import type { LogLevel } from "../../contract/log-level.ts";
 import { visible } from "../data/format.ts";
 import { messageOf } from "../data/message-of.ts";
 import { Ansi } from "./ansi.tsx";
-import { IconButton } from "./button.tsx";
-import { CopyButton } from "./copy.tsx";
+import { IconButton, CopyButton } from "./button.tsx";
 
 export interface LogLine {
   readonly at: string | null;

@@ -1,11 +1,10 @@
 import { useEffect, useState, type ReactNode } from "react";
 import { visible } from "../data/format.ts";
-import { Command } from "./copy.tsx";
+import { Command, Button } from "./button.tsx";
 import { Link } from "@tanstack/react-router";
 import { CircleAlert } from "lucide-react";
 import { ApiError, ConnectionError, type Answer } from "../../contract/client.ts";
 import { useCall } from "../data/api.ts";
-import { Button } from "./button.tsx";
 import { Status, Prose, type Tone } from "./text.tsx";
 
 interface PageProps {

@@ -1,7 +1,7 @@
 import type { Health } from "../../contract/health.ts";
 import { route, type RouteName } from "../../contract/routes.ts";
 import type { NextCall } from "../../contract/errors.ts";
-import { counted } from "../../kit/counted.ts";
+import { counted } from "../../kit/bytes-text.ts";
 import type { HealthFacts } from "./queries.ts";
 
 type Verdict = Pick<Health, "state" | "code" | "sentence" | "next"> & Partial<Pick<Health, "since" | "seen">>;

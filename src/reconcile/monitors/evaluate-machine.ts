@@ -1,7 +1,6 @@
 import type { Finding } from "../../features/status/status.ts";
-import { bytesText } from "../../kit/bytes-text.ts";
+import { bytesText, counted } from "../../kit/bytes-text.ts";
 import { overall, spanText } from "./check.ts";
-import { counted } from "../../kit/counted.ts";
 
 /** Thresholds in percent of the total. */
 export interface Thresholds {

@@ -4,7 +4,7 @@ import type { EdgeStatus } from "../../ports/edge.ts";
 import type { MissingPart } from "../../ports/runtime.ts";
 import type { TaskStatus } from "../driver.ts";
 import { about, listed, overall, spanText } from "./check.ts";
-import { counted } from "../../kit/counted.ts";
+import { counted } from "../../kit/bytes-text.ts";
 
 export interface OwnDatabase {
   readonly answeredInMs: number;

@@ -1,8 +1,7 @@
 import { ownServer } from "../../features/backups/backups.ts";
 import type { ObservedHealth } from "../../features/health/health.ts";
 import type { Finding } from "../../features/status/status.ts";
-import { counted } from "../../kit/counted.ts";
-import { bytesText } from "../../kit/bytes-text.ts";
+import { counted, bytesText } from "../../kit/bytes-text.ts";
 import { about, listed, overall, spanText } from "./check.ts";
 
 interface OfProject {

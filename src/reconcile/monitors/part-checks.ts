@@ -7,7 +7,7 @@ import {
   ownDatabase,
   type Finding,
 } from "../../features/status/status.ts";
-import { counted } from "../../kit/counted.ts";
+import { counted } from "../../kit/bytes-text.ts";
 import type { PooledMachine } from "../../ports/machines.ts";
 import type { TaskStatus } from "../driver.ts";
 import type { Platform } from "../platform.ts";

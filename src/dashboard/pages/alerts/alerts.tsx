@@ -1,6 +1,6 @@
 import { getRouteApi } from "@tanstack/react-router";
 import type { Answer } from "../../../contract/client.ts";
-import { usePages } from "../../data/use-pages.ts";
+import { usePages } from "../../data/api.ts";
 import { List, timeColumn, type Column } from "../../ui/table.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Checkbox } from "../../ui/field.tsx";

@@ -1,10 +1,9 @@
 import { Link } from "@tanstack/react-router";
 import { ArchiveRestore, Plus } from "lucide-react";
 import type { Answer } from "../../../contract/client.ts";
-import { useAction, useSlug } from "../../data/api.ts";
+import { useAction, useSlug, usePages } from "../../data/api.ts";
 import { bytes, capitalized } from "../../data/format.ts";
 import { useHasDatabase } from "../../data/use-has-database.ts";
-import { usePages } from "../../data/use-pages.ts";
 import { Button, buttonLook } from "../../ui/button.tsx";
 import { List, coversItem, type Column } from "../../ui/table.tsx";
 import { Page, Section, Empty, Problem } from "../../ui/page.tsx";

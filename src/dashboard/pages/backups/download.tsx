@@ -4,9 +4,8 @@ import type { Answer, Client } from "../../../contract/client.ts";
 import { call, useClient } from "../../data/api.ts";
 import { bytes } from "../../data/format.ts";
 import { saveFile } from "../../data/save-file.ts";
-import { Button } from "../../ui/button.tsx";
+import { Button, Command } from "../../ui/button.tsx";
 import { Choice } from "../../ui/choice.tsx";
-import { Command } from "../../ui/copy.tsx";
 import { Section, Problem } from "../../ui/page.tsx";
 
 const formats = ["custom", "plain"] as const;

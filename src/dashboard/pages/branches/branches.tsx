@@ -1,9 +1,8 @@
 import { GitBranch } from "lucide-react";
 import { useState, type ReactNode } from "react";
 import type { Answer } from "../../../contract/client.ts";
-import { useCall } from "../../data/api.ts";
+import { useCall, useWhyNot } from "../../data/api.ts";
 import { bytes } from "../../data/format.ts";
-import { useWhyNot } from "../../data/me.ts";
 import { textOf, Checkbox, NumberField, TextField } from "../../ui/field.tsx";
 import { ActionDialog, useRemoval } from "../../ui/action-dialog.tsx";
 import { Button } from "../../ui/button.tsx";

@@ -1,7 +1,7 @@
 import { CircleX } from "lucide-react";
 import type { ReactNode } from "react";
 import type { Answer } from "../../../contract/client.ts";
-import { Command } from "../../ui/copy.tsx";
+import { Command } from "../../ui/button.tsx";
 import { Ansi } from "../../ui/ansi.tsx";
 import { Tag, Prose } from "../../ui/text.tsx";
 

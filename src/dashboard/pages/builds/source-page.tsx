@@ -2,7 +2,7 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { ChevronRight, FileCode2, Folder } from "lucide-react";
 import { useCall } from "../../data/api.ts";
 import { bytes, shortCommit, visible } from "../../data/format.ts";
-import { CopyButton } from "../../ui/copy.tsx";
+import { CopyButton } from "../../ui/button.tsx";
 import { Page, Empty, View } from "../../ui/page.tsx";
 import { Mono } from "../../ui/text.tsx";
 import { HowToDeploy } from "../projects/how-to-deploy.tsx";

@@ -1,8 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import { CalendarClock, Play, Plus } from "lucide-react";
 import { useState, type ReactNode } from "react";
-import { useAction, useSlug } from "../../data/api.ts";
-import { usePages } from "../../data/use-pages.ts";
+import { useAction, useSlug, usePages } from "../../data/api.ts";
 import { Button, DialogButton } from "../../ui/button.tsx";
 import { List, coversItem, type Column } from "../../ui/table.tsx";
 import { Page, Empty, Problem } from "../../ui/page.tsx";

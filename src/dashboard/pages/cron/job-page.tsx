@@ -1,8 +1,7 @@
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { ApiError, type Answer } from "../../../contract/client.ts";
-import { useAction, useCall } from "../../data/api.ts";
+import { useAction, useCall, usePages } from "../../data/api.ts";
 import { duration, visible } from "../../data/format.ts";
-import { usePages } from "../../data/use-pages.ts";
 import { ConfirmAction } from "../../ui/action-dialog.tsx";
 import { NotFound } from "../../frame/not-found.tsx";
 import { Button, DialogButton } from "../../ui/button.tsx";

@@ -1,8 +1,7 @@
 import { Pencil } from "lucide-react";
 import { useState } from "react";
 import { visible } from "../../data/format.ts";
-import { CopyButton } from "../../ui/copy.tsx";
-import { Button } from "../../ui/button.tsx";
+import { CopyButton, Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { CellEditor, type CellPlace } from "./cell-editor.tsx";
 

@@ -2,7 +2,7 @@ import { ArrowDown, ArrowUp, KeyRound } from "lucide-react";
 import { useRef, useState } from "react";
 import { visible } from "../../data/format.ts";
 import { RemoveButton } from "../../ui/button.tsx";
-import { useWhyNot } from "../../data/me.ts";
+import { useWhyNot } from "../../data/api.ts";
 import { moveInRows } from "../../data/move-in-rows.ts";
 import type { Cell } from "./cell-dialog.tsx";
 import { CellEditor, isEditable, type CellPlace } from "./cell-editor.tsx";

@@ -1,9 +1,8 @@
 import { Play } from "lucide-react";
 import { useState, type KeyboardEvent } from "react";
 import type { Answer } from "../../../contract/client.ts";
-import { call, useCall, useClient } from "../../data/api.ts";
+import { call, useCall, useClient, useWhyNot } from "../../data/api.ts";
 import { plural, visible } from "../../data/format.ts";
-import { useWhyNot } from "../../data/me.ts";
 import { Button } from "../../ui/button.tsx";
 import { Select, TextArea } from "../../ui/field.tsx";
 import { Section, Problem } from "../../ui/page.tsx";

@@ -1,4 +1,4 @@
-import { Command } from "../../ui/copy.tsx";
+import { Command } from "../../ui/button.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Mono } from "../../ui/text.tsx";
 

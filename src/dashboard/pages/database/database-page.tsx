@@ -1,10 +1,9 @@
 import { Link } from "@tanstack/react-router";
 import { Database } from "lucide-react";
 import type { Answer } from "../../../contract/client.ts";
-import { useAction, useCall, useSlug } from "../../data/api.ts";
+import { useAction, useCall, useSlug, usePages } from "../../data/api.ts";
 import { bytes, count, visible } from "../../data/format.ts";
 import { useHasDatabase } from "../../data/use-has-database.ts";
-import { usePages } from "../../data/use-pages.ts";
 import { Button } from "../../ui/button.tsx";
 import { Older, Table, type Column } from "../../ui/table.tsx";
 import { Page, Section, Empty, View, Problem } from "../../ui/page.tsx";

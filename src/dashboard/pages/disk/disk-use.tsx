@@ -1,6 +1,5 @@
-import { useCall } from "../../data/api.ts";
+import { useCall, useWhyNot } from "../../data/api.ts";
 import { bytes } from "../../data/format.ts";
-import { useWhyNot } from "../../data/me.ts";
 import { DialogButton } from "../../ui/button.tsx";
 import { Section, View } from "../../ui/page.tsx";
 import { Status } from "../../ui/text.tsx";

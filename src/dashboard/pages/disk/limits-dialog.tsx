@@ -1,5 +1,5 @@
 import type { Answer } from "../../../contract/client.ts";
-import { useMe } from "../../data/me.ts";
+import { useMe } from "../../data/api.ts";
 import { textOf, TextField } from "../../ui/field.tsx";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
 

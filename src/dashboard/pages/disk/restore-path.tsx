@@ -1,6 +1,5 @@
 import { Link } from "@tanstack/react-router";
-import { useAction } from "../../data/api.ts";
-import { useWhyNot } from "../../data/me.ts";
+import { useAction, useWhyNot } from "../../data/api.ts";
 import { FormDialog } from "../../ui/action-dialog.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";

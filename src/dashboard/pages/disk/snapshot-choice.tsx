@@ -1,7 +1,6 @@
 import { useNavigate } from "@tanstack/react-router";
-import { useCall } from "../../data/api.ts";
+import { useCall, useWhyNot } from "../../data/api.ts";
 import { exact } from "../../data/format.ts";
-import { useWhyNot } from "../../data/me.ts";
 import { Select } from "../../ui/field.tsx";
 
 export interface StorageSearch {

@@ -1,7 +1,7 @@
 import { Check, Clock, TriangleAlert } from "lucide-react";
 import type { ReactNode } from "react";
 import { visible, duration, exact } from "../../data/format.ts";
-import { Copied } from "../../ui/copy.tsx";
+import { Copied } from "../../ui/button.tsx";
 import { Status, Ago, Fact, Mono, useNow } from "../../ui/text.tsx";
 import type { Domain } from "./domain.ts";
 

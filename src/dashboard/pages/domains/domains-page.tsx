@@ -1,8 +1,7 @@
 import { Globe } from "lucide-react";
 import type { Answer } from "../../../contract/client.ts";
-import { useAction, useCall, useProject, useSlug } from "../../data/api.ts";
+import { useAction, useCall, useProject, useSlug, useWhyNot } from "../../data/api.ts";
 import { textOf, SelectField, TextField } from "../../ui/field.tsx";
-import { useWhyNot } from "../../data/me.ts";
 import { Form } from "../../ui/form.tsx";
 import { Page, Empty, View } from "../../ui/page.tsx";
 import { Mono } from "../../ui/text.tsx";

@@ -1,6 +1,5 @@
-import { useAction, useCall, useProject } from "../../data/api.ts";
+import { useAction, useCall, useProject, useWhyNot } from "../../data/api.ts";
 import { visible } from "../../data/format.ts";
-import { useWhyNot } from "../../data/me.ts";
 import { textOf, TextField } from "../../ui/field.tsx";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { Button, DialogButton } from "../../ui/button.tsx";

@@ -1,6 +1,5 @@
 import type { Answer } from "../../../contract/client.ts";
-import { useAction } from "../../data/api.ts";
-import { useWhyNot } from "../../data/me.ts";
+import { useAction, useWhyNot } from "../../data/api.ts";
 import { FormDialog } from "../../ui/action-dialog.tsx";
 import { FollowFields, followIn } from "./follow-fields.tsx";
 import { NextSteps } from "./next-steps.tsx";

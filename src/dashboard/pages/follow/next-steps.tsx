@@ -1,6 +1,5 @@
 import type { Answer } from "../../../contract/client.ts";
-import { Button } from "../../ui/button.tsx";
-import { Command } from "../../ui/copy.tsx";
+import { Button, Command } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 
 /** Shows what to configure at the repository's host. No later response contains the secret. */

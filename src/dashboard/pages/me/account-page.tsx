@@ -1,8 +1,7 @@
 import { Pencil } from "lucide-react";
 import { useState } from "react";
-import { useCall } from "../../data/api.ts";
+import { useCall, useMe } from "../../data/api.ts";
 import { bytes, count } from "../../data/format.ts";
-import { useMe } from "../../data/me.ts";
 import { signOut } from "../../data/session.ts";
 import { ConfirmAction, ActionDialog } from "../../ui/action-dialog.tsx";
 import { Button, IconButton, DialogButton } from "../../ui/button.tsx";

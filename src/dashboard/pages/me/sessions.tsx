@@ -1,7 +1,6 @@
 import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
-import { useAction, useCall } from "../../data/api.ts";
-import { useMe } from "../../data/me.ts";
+import { useAction, useCall, useMe } from "../../data/api.ts";
 import { signOut } from "../../data/session.ts";
 import { switchOrganization } from "../../data/sign-in.ts";
 import { Button } from "../../ui/button.tsx";

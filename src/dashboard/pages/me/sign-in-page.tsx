@@ -11,8 +11,7 @@ import {
   type SignInQuestion,
 } from "../../data/sign-in.ts";
 import { textOf, TextField } from "../../ui/field.tsx";
-import { Button } from "../../ui/button.tsx";
-import { Command } from "../../ui/copy.tsx";
+import { Button, Command } from "../../ui/button.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Problem } from "../../ui/page.tsx";
 import { ByProvider } from "./by-provider.tsx";

@@ -1,9 +1,8 @@
 import { Plus } from "lucide-react";
 import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
-import { useAction, useCall } from "../../data/api.ts";
+import { useAction, useCall, useMe } from "../../data/api.ts";
 import { plural } from "../../data/format.ts";
-import { useMe } from "../../data/me.ts";
 import { textOf, NumberField, TextField } from "../../ui/field.tsx";
 import { ActionDialog, ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Button, DialogButton } from "../../ui/button.tsx";

@@ -1,13 +1,11 @@
 import { useNavigate } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
 import { firstPush } from "../../../contract/first-push.ts";
-import { call, useClient } from "../../data/api.ts";
+import { call, useClient, useRecognised, useWhyNot } from "../../data/api.ts";
 import { slugOf } from "../../data/format.ts";
-import { useRecognised, useWhyNot } from "../../data/me.ts";
 import { chosenFolders } from "../../data/chosen-folders.ts";
 import type { PackedFolder } from "../../data/packed-folder.ts";
-import { Button } from "../../ui/button.tsx";
-import { Command } from "../../ui/copy.tsx";
+import { Button, Command } from "../../ui/button.tsx";
 import { FolderDrop } from "../../ui/folder-drop.tsx";
 
 /** Shown instead of the overview while there is no project: three ways to the first deployment. */

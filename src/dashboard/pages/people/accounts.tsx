@@ -1,7 +1,6 @@
 import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
-import { useAction, useCall } from "../../data/api.ts";
-import { useMe } from "../../data/me.ts";
+import { useAction, useCall, useMe } from "../../data/api.ts";
 import { ActionDialog, ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Button } from "../../ui/button.tsx";
 import { List, timeColumn, type Column } from "../../ui/table.tsx";

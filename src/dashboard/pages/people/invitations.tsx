@@ -1,6 +1,5 @@
 import type { Answer } from "../../../contract/client.ts";
-import { useAction, useCall } from "../../data/api.ts";
-import { useWhyNot } from "../../data/me.ts";
+import { useAction, useCall, useWhyNot } from "../../data/api.ts";
 import { RemoveButton } from "../../ui/button.tsx";
 import { List, timeColumn } from "../../ui/table.tsx";
 import { Plain } from "../../ui/text.tsx";

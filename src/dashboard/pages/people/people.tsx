@@ -1,7 +1,6 @@
 import { Pencil, UserPlus } from "lucide-react";
 import { useState, type ReactNode } from "react";
-import { useAction, useCall } from "../../data/api.ts";
-import { useMe, useWhyNot } from "../../data/me.ts";
+import { useAction, useCall, useMe, useWhyNot } from "../../data/api.ts";
 import { Button, IconButton, DialogButton } from "../../ui/button.tsx";
 import { List, timeColumn, type Column } from "../../ui/table.tsx";
 import { Section, Empty, Problem } from "../../ui/page.tsx";

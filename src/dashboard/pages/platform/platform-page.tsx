@@ -1,8 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import type { Answer } from "../../../contract/client.ts";
-import { useCall } from "../../data/api.ts";
+import { useCall, useMe } from "../../data/api.ts";
 import { bytes, count, duration, plural } from "../../data/format.ts";
-import { useMe } from "../../data/me.ts";
 import { Page, Section, View } from "../../ui/page.tsx";
 import { State, Fact, Plain } from "../../ui/text.tsx";
 import { Table, timeColumn } from "../../ui/table.tsx";

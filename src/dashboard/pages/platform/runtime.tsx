@@ -1,6 +1,5 @@
 import { Link } from "@tanstack/react-router";
-import { useCall } from "../../data/api.ts";
-import { useMe, useWhyNot } from "../../data/me.ts";
+import { useCall, useMe, useWhyNot } from "../../data/api.ts";
 import { textOf, SelectField } from "../../ui/field.tsx";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { DialogButton } from "../../ui/button.tsx";

@@ -1,9 +1,8 @@
 import { RefreshCw } from "lucide-react";
 import type { Answer } from "../../../contract/client.ts";
 import { limits } from "../../../contract/limits.ts";
-import { useAction, useCall } from "../../data/api.ts";
+import { useAction, useCall, useWhyNot } from "../../data/api.ts";
 import { bytes } from "../../data/format.ts";
-import { useWhyNot } from "../../data/me.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { Select } from "../../ui/field.tsx";
 import { List, type Column } from "../../ui/table.tsx";

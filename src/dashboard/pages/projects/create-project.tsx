@@ -1,8 +1,7 @@
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
-import { call, useAction, useCall, useClient } from "../../data/api.ts";
+import { call, useAction, useCall, useClient, useMe, useWhyNot } from "../../data/api.ts";
 import { slugOf } from "../../data/format.ts";
-import { useMe, useWhyNot } from "../../data/me.ts";
 import { textOf, Checkbox, SelectField, TextField } from "../../ui/field.tsx";
 import { FormDialog } from "../../ui/action-dialog.tsx";
 import { FollowFields, followIn } from "../follow/follow-fields.tsx";

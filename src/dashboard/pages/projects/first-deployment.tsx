@@ -1,10 +1,9 @@
 import { useState } from "react";
 import { firstPush } from "../../../contract/first-push.ts";
-import { useRecognised, useWhyNot } from "../../data/me.ts";
+import { useRecognised, useWhyNot, type Project } from "../../data/api.ts";
 import { chosenFolders } from "../../data/chosen-folders.ts";
 import type { PackedFolder } from "../../data/packed-folder.ts";
-import type { Project } from "../../data/api.ts";
-import { Command } from "../../ui/copy.tsx";
+import { Command } from "../../ui/button.tsx";
 import { FolderDrop } from "../../ui/folder-drop.tsx";
 import { FolderPlan } from "./folder-plan.tsx";
 

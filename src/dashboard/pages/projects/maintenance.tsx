@@ -1,5 +1,4 @@
-import { useAction, type Project } from "../../data/api.ts";
-import { useWhyNot } from "../../data/me.ts";
+import { useAction, useWhyNot, type Project } from "../../data/api.ts";
 import { textOf, TextField } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Section } from "../../ui/page.tsx";

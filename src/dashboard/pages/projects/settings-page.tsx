@@ -1,8 +1,7 @@
 import { Link, useLocation } from "@tanstack/react-router";
 import { useEffect, type ReactNode } from "react";
 import { useAction, useProject, useSlug, type Project } from "../../data/api.ts";
-import { Button, DialogButton } from "../../ui/button.tsx";
-import { CopyButton } from "../../ui/copy.tsx";
+import { Button, DialogButton, CopyButton } from "../../ui/button.tsx";
 import { Page, Section, View, Problem } from "../../ui/page.tsx";
 import { Mono } from "../../ui/text.tsx";
 import { DiskUse } from "../disk/disk-use.tsx";

@@ -4,11 +4,10 @@ import { useMemo } from "react";
 import { useAction } from "../../data/api.ts";
 import { duration } from "../../data/format.ts";
 import { useRunOutput } from "../../data/use-output.ts";
-import { Button } from "../../ui/button.tsx";
+import { Button, Command } from "../../ui/button.tsx";
 import { linesOf, LogView } from "../../ui/log-view.tsx";
 import { Page, Loading, Problem } from "../../ui/page.tsx";
 import { State, Ago, Fact, Plain } from "../../ui/text.tsx";
-import { Command } from "../../ui/copy.tsx";
 import { ExitCode, RunTime, type Run } from "./runs.tsx";
 
 const route = getRouteApi("/projects/$slug/runs/$number");

@@ -1,7 +1,6 @@
 import { useCallback, useState } from "react";
 import { limits } from "../../../contract/limits.ts";
-import { useAction, useProject, useSlug } from "../../data/api.ts";
-import { useWhyNot } from "../../data/me.ts";
+import { useAction, useProject, useSlug, useWhyNot } from "../../data/api.ts";
 import { textOf, TextField } from "../../ui/field.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Form } from "../../ui/form.tsx";

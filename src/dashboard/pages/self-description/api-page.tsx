@@ -1,8 +1,7 @@
 import type { Answer } from "../../../contract/client.ts";
-import { useCall } from "../../data/api.ts";
-import { useMe, whyNot } from "../../data/me.ts";
+import { useCall, useMe, whyNot } from "../../data/api.ts";
 import type { RouteName } from "../../../contract/routes.ts";
-import { Command } from "../../ui/copy.tsx";
+import { Command } from "../../ui/button.tsx";
 import { FilterBox, useFilter } from "../../ui/filter-box.tsx";
 import { Page, View } from "../../ui/page.tsx";
 import { Tag, Mono } from "../../ui/text.tsx";

@@ -1,7 +1,6 @@
 import { Plus } from "lucide-react";
 import type { Answer } from "../../../contract/client.ts";
-import { useCall } from "../../data/api.ts";
-import { useMe } from "../../data/me.ts";
+import { useCall, useMe } from "../../data/api.ts";
 import { DialogButton } from "../../ui/button.tsx";
 import { List, timeColumn, type Column } from "../../ui/table.tsx";
 import { Page, Section } from "../../ui/page.tsx";

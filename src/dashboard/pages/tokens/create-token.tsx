@@ -1,7 +1,6 @@
 import { useState } from "react";
 import { roles, scopes, type Role } from "../../../contract/access.ts";
-import { useCall } from "../../data/api.ts";
-import { useMe } from "../../data/me.ts";
+import { useCall, useMe } from "../../data/api.ts";
 import { textOf, Checkbox, NumberField, TextField } from "../../ui/field.tsx";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { Choice } from "../../ui/choice.tsx";

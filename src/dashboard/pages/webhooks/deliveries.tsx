@@ -1,7 +1,6 @@
 import type { Answer } from "../../../contract/client.ts";
-import { useAction, useCall } from "../../data/api.ts";
+import { useAction, useCall, useWhyNot } from "../../data/api.ts";
 import { visible } from "../../data/format.ts";
-import { useWhyNot } from "../../data/me.ts";
 import { textOf, TextField } from "../../ui/field.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";

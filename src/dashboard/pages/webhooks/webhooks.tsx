@@ -1,8 +1,7 @@
 import { Plus, Send } from "lucide-react";
 import { useState, type ReactNode } from "react";
 import { webhookEvents } from "../../../contract/webhooks.ts";
-import { useCall } from "../../data/api.ts";
-import { useWhyNot } from "../../data/me.ts";
+import { useCall, useWhyNot } from "../../data/api.ts";
 import { IconButton, DialogButton } from "../../ui/button.tsx";
 import { List, type Column } from "../../ui/table.tsx";
 import { Section, Empty } from "../../ui/page.tsx";

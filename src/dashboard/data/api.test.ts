@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sampleMe } from "../../../test/support/contract-samples.ts";
-import { whyNot, type Me } from "./me.ts";
+import { whyNot, type Me } from "./api.ts";
 
 test("what a token may not do is off with a reason that names who can", () => {
   const me = sampleMe() as Me;
