@@ -21,11 +21,10 @@ import { ActionDialog } from "../ui/action-dialog.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import type { Asked, OfProject, projectActions } from "./actions.ts";
 import { BackUp, CreateDatabase, Drop, Promote, Restore, Verify } from "./database-actions.tsx";
-import { plainAction } from "./plain-action.tsx";
+import { plainAction, useDone } from "./plain-action.tsx";
 import { Delete, Limits, Maintenance, Rename, Undelete } from "./project-changes.tsx";
 import { DeleteJob, Detach, RemoveVariable } from "./removals.tsx";
 import { Cancel, Deploy, Fetch, Follow } from "./source-actions.tsx";
-import { useDone } from "./use-done.ts";
 
 /** Shows the dialog of an action that was chosen in the palette. It is the page's own dialog, if the page has one. */
 export function ActionFor({ asked, onClose }: { readonly asked: Asked; readonly onClose: () => void }) {

@@ -3,9 +3,8 @@ import { exact } from "../data/format.ts";
 import { textOf, SelectField } from "../ui/field.tsx";
 import { ActionDialog } from "../ui/action-dialog.tsx";
 import type { OfProject } from "./actions.ts";
-import { plainAction } from "./plain-action.tsx";
+import { plainAction, useDone } from "./plain-action.tsx";
 import { removal } from "./removals.tsx";
-import { useDone } from "./use-done.ts";
 
 export const CreateDatabase = plainAction({
   row: "database.create",

@@ -1,13 +1,16 @@
 import { useIsFetching, useQueryClient } from "@tanstack/react-query";
-import { Outlet, useNavigate, useParams } from "@tanstack/react-router";
-import { Suspense, lazy, useEffect, useLayoutEffect, useState } from "react";
+import { Outlet, useNavigate, useParams, useRouterState } from "@tanstack/react-router";
+import { Suspense, lazy, useEffect, useLayoutEffect, useState, useRef } from "react";
 import { ConnectionError } from "../../contract/client.ts";
 import { loadPart } from "../data/load-part.ts";
 import type { Asked } from "./actions.ts";
 import { onOpenPalette, type PaletteScope } from "./open-palette.ts";
-import { PhoneBar } from "./phone-bar.tsx";
 import { projectTabs, sections } from "./places.ts";
 import { Sidebar } from "./sidebar.tsx";
+import { Menu } from "lucide-react";
+import { Brand } from "../ui/brand.tsx";
+import { IconButton } from "../ui/button.tsx";
+import { PhoneProject } from "./phone-project.tsx";
 
 /** Sidebar and page; on a phone the sidebar is a sheet. */
 export function Frame() {
@@ -147,5 +150,42 @@ function Connection() {
         </>
       )}
     </div>
+  );
+}
+
+/** A phone's only row above the page: the sidebar as a sheet, and the project with its pages as another. */
+function PhoneBar() {
+  const [open, setOpen] = useState(false);
+  const sheet = useRef<HTMLDialogElement>(null);
+  const path = useRouterState({ select: (state) => state.location.pathname });
+  const { slug } = useParams({ strict: false });
+  useEffect(() => setOpen(false), [path]);
+  useEffect(() => {
+    if (open) sheet.current?.showModal();
+    else sheet.current?.close();
+  }, [open]);
+  return (
+    <header className="sticky top-0 z-20 flex h-12 items-center gap-2 border-b border-line bg-panel px-2 md:hidden">
+      <IconButton label="Open the navigation" onClick={() => setOpen(true)}>
+        <Menu size={18} />
+      </IconButton>
+      {slug === undefined ? (
+        <>
+          <Brand size={20} />
+          <span className="font-semibold">Berth</span>
+        </>
+      ) : (
+        <PhoneProject key={slug} slug={slug} />
+      )}
+      <dialog
+        ref={sheet}
+        aria-label="Navigation"
+        onClose={() => setOpen(false)}
+        onClick={(event) => event.target === sheet.current && setOpen(false)}
+        className="m-0 h-dvh max-h-dvh w-72 border-r border-line bg-panel p-0 shadow-float"
+      >
+        {open && <Sidebar />}
+      </dialog>
+    </header>
   );
 }

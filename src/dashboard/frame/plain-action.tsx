@@ -2,7 +2,7 @@ import type { CallInput } from "../../contract/client.ts";
 import type { RouteName } from "../../contract/routes.ts";
 import { ActionDialog } from "../ui/action-dialog.tsx";
 import type { OfProject } from "./actions.ts";
-import { useDone, type Place } from "./use-done.ts";
+import { useNavigate } from "@tanstack/react-router";
 
 interface PlainAction<N extends RouteName> {
   readonly row: N;
@@ -23,5 +23,24 @@ export function plainAction<N extends RouteName>({ title, input, text, to, ...re
         <p className="text-sm text-muted">{text}</p>
       </ActionDialog>
     );
+  };
+}
+
+export type Place =
+  | "deployments"
+  | "processes"
+  | "variables"
+  | "domains"
+  | "cron"
+  | "database"
+  | "backups"
+  | "settings";
+
+/** Closes the dialog and opens the page that shows the result. */
+export function useDone({ slug, onClose }: OfProject): (to: Place) => void {
+  const navigate = useNavigate();
+  return (to) => {
+    onClose();
+    void navigate({ to: `/projects/$slug/${to}`, params: { slug } });
   };
 }

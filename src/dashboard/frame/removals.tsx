@@ -7,7 +7,7 @@ import { ConfirmAction } from "../ui/action-dialog.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { SelectField } from "../ui/field.tsx";
 import type { OfProject } from "./actions.ts";
-import { useDone, type Place } from "./use-done.ts";
+import { useDone, type Place } from "./plain-action.tsx";
 
 interface Removal<N extends RouteName> {
   readonly row: N;

@@ -6,8 +6,7 @@ import { ActionDialog } from "../ui/action-dialog.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Plain } from "../ui/text.tsx";
 import type { OfProject } from "./actions.ts";
-import { plainAction } from "./plain-action.tsx";
-import { useDone } from "./use-done.ts";
+import { plainAction, useDone } from "./plain-action.tsx";
 
 export const Deploy = plainAction({
   row: "deployments.create",

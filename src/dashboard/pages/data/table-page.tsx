@@ -3,15 +3,15 @@ import { ChevronLeft, ChevronRight, Plus } from "lucide-react";
 import { useState } from "react";
 import { useCall } from "../../data/api.ts";
 import { count, visible } from "../../data/format.ts";
-import { ConfirmAction } from "../../ui/action-dialog.tsx";
+import { ConfirmAction, ActionDialog } from "../../ui/action-dialog.tsx";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { Input } from "../../ui/field.tsx";
 import { Page, View, Problem } from "../../ui/page.tsx";
 import { CellDialog, type Cell } from "./cell-dialog.tsx";
 import { Grid } from "./grid.tsx";
-import { InsertRow } from "./insert-row.tsx";
 import { keyOf, keyText } from "./row-key.ts";
 import type { Row, TablePageRows, TableSearch } from "./table-rows.ts";
+import { ColumnField, valueOf, type Given } from "./column-field.tsx";
 
 const route = getRouteApi("/projects/$slug/database/$schema/$table");
 const limit = 100;
@@ -118,4 +118,52 @@ function DeleteRow({ slug, page, row, onClose }: DeleteProps) {
       <code>{visible(keyText(key))}</code>. Only a backup has it afterwards.
     </ConfirmAction>
   );
+}
+
+type Column = TablePageRows["columns"][number];
+
+interface InsertProps {
+  readonly slug: string;
+  readonly page: TablePageRows;
+  readonly onClose: () => void;
+}
+
+/** A form for a new row, with a field for each column by its type. */
+function InsertRow({ slug, page, onClose }: InsertProps) {
+  // A column without a value gets its default.
+  const [given, setGiven] = useState<Readonly<Record<string, Given | undefined>>>({});
+  const columns = page.columns.filter(({ generated, identity }) => generated === null && identity !== "always");
+  const input = () => {
+    const values = Object.fromEntries(
+      columns.flatMap((column) => {
+        const value = given[column.name];
+        return value === undefined ? [] : [[column.name, value.kind === "null" ? null : valueOf(column, value.text)]];
+      }),
+    );
+    return { params: { slug, schema: page.schema, table: page.name }, body: { values } };
+  };
+  return (
+    <ActionDialog
+      row="data.insert"
+      title={`Insert into ${page.name}`}
+      submit="Insert"
+      shape="sheet"
+      input={input}
+      onClose={onClose}
+    >
+      {columns.map((column) => (
+        <ColumnField
+          key={column.name}
+          column={column}
+          value={given[column.name]}
+          left={withoutValue(column)}
+          onChange={(value) => setGiven((before) => ({ ...before, [column.name]: value }))}
+        />
+      ))}
+    </ActionDialog>
+  );
+}
+
+function withoutValue({ default: standard, nullable }: Column): string {
+  return standard === null ? (nullable ? "left out: null" : "required") : `left out: ${standard}`;
 }

@@ -4,13 +4,12 @@ import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall, useSlug, usePages } from "../../data/api.ts";
 import { bytes, count, visible } from "../../data/format.ts";
 import { useHasDatabase } from "../../data/use-has-database.ts";
-import { Button } from "../../ui/button.tsx";
+import { Button, Command } from "../../ui/button.tsx";
 import { Older, Table, type Column } from "../../ui/table.tsx";
 import { Page, Section, Empty, View, Problem } from "../../ui/page.tsx";
-import { State, Tag, Ago, Fact, Prose } from "../../ui/text.tsx";
+import { State, Tag, Ago, Fact, Prose, Mono } from "../../ui/text.tsx";
 import { Branches } from "../branches/branches.tsx";
 import { QueryBox } from "../data/query-box.tsx";
-import { ConnectHelp } from "./connect-help.tsx";
 import { Connections } from "./connections.tsx";
 import { Extensions } from "./extensions.tsx";
 import { Statements } from "./statements.tsx";
@@ -142,4 +141,35 @@ function columnsFor(slug: string): readonly Column<TableRow>[] {
     { head: "Rows, about", end: true, cell: ({ estimated_rows: rows }) => (rows === null ? "–" : count(rows)) },
     { head: "Size", end: true, wide: true, cell: ({ size_bytes: size }) => bytes(size) },
   ];
+}
+
+/** How the application, a person and a program reach the database. No password is shown anywhere. */
+function ConnectHelp({ slug }: { readonly slug: string }) {
+  const ways = [
+    ["psql, as an owner", `berth db psql --project ${slug}`],
+    ["A graphical tool on this machine, until Ctrl-C", `berth db tunnel --project ${slug} --port 5433`],
+    ["A copy as a file", `berth db dump --project ${slug} > ${slug}.dump`],
+  ] as const;
+  return (
+    <Section
+      title="Connect"
+      lead={
+        <>
+          The application connects with <Mono>DATABASE_URL</Mono>, which is set for it. From elsewhere, a tunnel makes a
+          role with a password of its own that ends with it; neither is stored or shown.
+        </>
+      }
+    >
+      <dl className="grid gap-3 lg:grid-cols-3">
+        {ways.map(([what, command]) => (
+          <div key={what} className="min-w-0">
+            <dt className="mb-1 text-xs text-faint">{what}</dt>
+            <dd>
+              <Command>{command}</Command>
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </Section>
+  );
 }

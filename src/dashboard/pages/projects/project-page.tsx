@@ -1,18 +1,18 @@
 import { Link, useNavigate } from "@tanstack/react-router";
 import { ArrowRight, Trash2 } from "lucide-react";
-import { lazy, Suspense, useEffect, useRef } from "react";
+import { lazy, Suspense, useEffect, useRef, useMemo } from "react";
 import { useCall, useProject, type Project } from "../../data/api.ts";
 import { firstLine, isNamedBySlug, shortCommit } from "../../data/format.ts";
 import { loadPart } from "../../data/load-part.ts";
 import { seenIn, troublesOf, type OverviewProject } from "../../frame/stand.ts";
-import { Page, Empty, View } from "../../ui/page.tsx";
+import { Page, Empty, View, Section, Skeleton } from "../../ui/page.tsx";
 import { State, Ago, Fact, Mono, Plain } from "../../ui/text.tsx";
 import { FailureBox } from "../builds/failure-box.tsx";
 import { LastDrill } from "../backups/moments.tsx";
 import { CompareLink } from "../deployments/compare-link.tsx";
 import { Findings } from "../diagnosis/findings.tsx";
 import { Latest } from "../timeline/latest.tsx";
-import { LastHour } from "./last-hour.tsx";
+import { axisOf, chartsOf, type Metrics } from "../metrics/charts-of.ts";
 
 const NoneServes = lazy(async () => ({ default: (await loadPart(() => import("./none-serves.tsx"))).NoneServes }));
 
@@ -246,5 +246,53 @@ function LastFailure({ project }: { readonly project: Project }) {
         )}
       </p>
     </FailureBox>
+  );
+}
+
+// Loads at the same time as the numbers.
+const chartPart = loadPart(() => import("../../ui/chart.tsx"));
+const SmallChart = lazy(async () => ({ default: (await chartPart).SmallChart }));
+
+const shown: Readonly<Record<string, string>> = {
+  Requests: "Requests; failed ones in red",
+  Latency: "Latency: p50, p95 and p99",
+  Memory: "Memory of all replicas; its limit in red",
+};
+
+function LastHour({ slug }: { readonly slug: string }) {
+  const { data } = useCall("metrics.get", { params: { slug }, query: { range: "1h" } }, { pollMs: 20_000, keep: true });
+  return (
+    <Section
+      title="Last hour"
+      actions={
+        <Link
+          to="/projects/$slug/metrics"
+          params={{ slug }}
+          className="text-sm text-accent underline underline-offset-2"
+        >
+          All metrics
+        </Link>
+      }
+    >
+      {/* As high as the charts, one below the other on narrow screens, so that what follows stays where it is. */}
+      <div className="min-h-[476px] lg:min-h-[148px]">{data === undefined ? waiting : <Charts data={data} />}</div>
+    </Section>
+  );
+}
+
+const waiting = <Skeleton rows={1} height={146} />;
+
+function Charts({ data }: { readonly data: Metrics }) {
+  const [axis, charts] = useMemo(() => [axisOf(data), chartsOf(data)], [data]);
+  return (
+    <Suspense fallback={waiting}>
+      <div className="grid gap-x-6 gap-y-4 lg:grid-cols-3">
+        {charts.flatMap(({ title, ...chart }) => {
+          const text = shown[title];
+          const isZoomed = { zoom: undefined, onZoom: () => {} };
+          return text === undefined ? [] : [<SmallChart key={title} title={text} {...chart} {...axis} {...isZoomed} />];
+        })}
+      </div>
+    </Suspense>
   );
 }
