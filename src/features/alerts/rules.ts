@@ -1,3 +1,4 @@
+import type { Columns } from "../../store/database.ts";
 import type { AlertSeverity } from "../../contract/alerts.ts";
 import type { CheckStatus } from "../../contract/status.ts";
 
@@ -53,11 +54,7 @@ export function tellAt(lastResolvedAt: string | null, coolDownMs: number, now: D
   return new Date(Math.max(now.getTime(), Date.parse(lastResolvedAt) + coolDownMs));
 }
 
-export interface AlertKey {
-  readonly name: string;
-  readonly machine: string;
-  readonly subject: string;
-}
+export type AlertKey = Columns<"alert", "name" | "machine" | "subject">;
 
 export interface ToldAlert extends AlertKey {
   readonly severity: AlertSeverity;

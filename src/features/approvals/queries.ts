@@ -61,11 +61,7 @@ export async function listApprovals(
     .execute();
 }
 
-export interface RequestKey {
-  readonly org_id: string;
-  readonly token_id: string;
-  readonly fingerprint: Buffer;
-}
+export type RequestKey = Columns<"approval", "org_id" | "token_id" | "fingerprint">;
 
 /** Consumes an approval and returns its id; undefined when there is none. Of several concurrent calls, one succeeds. */
 export async function consumeApproval(tx: Tx, key: RequestKey, now: Date): Promise<string | undefined> {

@@ -68,12 +68,7 @@ export function takeOperation(db: Db, owner: string, inProgress: InProgress): Pr
   });
 }
 
-export interface Progress {
-  readonly phase: "waiting" | "dumping" | "storing" | "checking" | "restoring" | "counting" | "cleaning";
-  readonly bytes_done: number;
-  readonly tables_done: number;
-  readonly tables_total: number | null;
-}
+export type Progress = Columns<"backup_operation", "phase" | "bytes_done" | "tables_done" | "tables_total">;
 
 export async function setProgress(db: Db, lease: Lease, progress: Progress): Promise<void> {
   await db.updateTable("backup_operation").set(progress).where(holds(lease)).execute();

@@ -1,14 +1,10 @@
 import { createHash } from "node:crypto";
 import { sql } from "kysely";
-import type { Db, Tx } from "../../store/database.ts";
+import type { Columns, Db, Tx } from "../../store/database.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 
 /** One line of a list: the SHA-256 of a piece, the storage that has it, and its key there. */
-export interface Piece {
-  readonly sha256: string;
-  readonly storage: string;
-  readonly storage_key: string;
-}
+export type Piece = Columns<"storage_piece", "sha256" | "storage" | "storage_key">;
 
 /** Uses a stored piece for one more backup; undefined when it is not stored or about to be deleted. */
 export async function reusePiece(

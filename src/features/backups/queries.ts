@@ -1,7 +1,7 @@
 import { emptyFolderBytes } from "../../kit/folder-bytes.ts";
 import type { Page } from "../../kit/page.ts";
 import { sql } from "kysely";
-import type { Db, Tx } from "../../store/database.ts";
+import type { Columns, Db, Tx } from "../../store/database.ts";
 import { lockProject, type ProjectKey } from "../projects/projects.ts";
 import type { DailyState } from "./rules.ts";
 
@@ -113,13 +113,7 @@ export async function newestSize(db: Db, orgId: string, projectId: string): Prom
   return (await newestCompleted(db, orgId, projectId))?.size_bytes ?? 0;
 }
 
-export interface NewBackup {
-  readonly id: string;
-  readonly org_id: string;
-  readonly project_id: string;
-  readonly content: "database" | "files";
-  readonly origin: "manual" | "daily" | "final" | "release";
-}
+export type NewBackup = Columns<"backup", "id" | "org_id" | "project_id" | "content" | "origin">;
 
 export async function insertBackup(tx: Tx, backup: NewBackup): Promise<void> {
   await tx.insertInto("backup").values(backup).execute();

@@ -37,11 +37,7 @@ export interface NewRun {
   readonly reason: "overlap" | "too_late" | null;
 }
 
-export interface WaitingRun {
-  readonly id: string;
-  readonly job_id: string;
-  readonly project_id: string;
-}
+export type WaitingRun = Columns<"cron_run", "id" | "job_id" | "project_id">;
 
 /** Inserts due minutes, each at most once. Returns the newly inserted runs that are to be executed. */
 export async function insertRuns(

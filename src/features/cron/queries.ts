@@ -117,12 +117,7 @@ export async function putJobs(
   return rows.length;
 }
 
-export interface JobValues {
-  readonly schedule: string;
-  readonly path: string;
-  readonly command: string | null;
-  readonly enabled: boolean;
-}
+export type JobValues = Columns<"cron_job", "schedule" | "path" | "command" | "enabled">;
 
 const replaced = (job: string) => {
   const column = (name: string) => sql.ref(`${job}.${name}`);

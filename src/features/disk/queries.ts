@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Db, Tx } from "../../store/database.ts";
+import type { Columns, Db, Tx } from "../../store/database.ts";
 import { changeProject, type ProjectKey } from "../projects/projects.ts";
 import type { DatabaseDiskState, DiskLimits, StorageAccess } from "./rules.ts";
 
@@ -11,18 +11,12 @@ export interface DiskUseRow extends Measured {
   readonly database_reopens_at: string | null;
 }
 
-interface Measured {
-  readonly storage_bytes: number | null;
-  readonly database_bytes: number | null;
-  readonly images_bytes: number | null;
-}
+type Measured = Columns<"disk_use", "storage_bytes" | "database_bytes" | "images_bytes">;
 
-interface OwnLimits {
-  readonly storage_limit_bytes: number | null;
-  readonly database_limit_bytes: number | null;
-  readonly images_limit_bytes: number | null;
-  readonly backups_limit_bytes: number | null;
-}
+type OwnLimits = Columns<
+  "project",
+  "storage_limit_bytes" | "database_limit_bytes" | "images_limit_bytes" | "backups_limit_bytes"
+>;
 
 /** The disk use of a project that has not been measured yet. */
 const unmeasured: DiskUseRow = {

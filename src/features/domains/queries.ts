@@ -167,12 +167,7 @@ export async function insertDomain(tx: Tx, domain: NewDomain): Promise<boolean> 
   return done.numInsertedOrUpdatedRows === 1n;
 }
 
-export interface NewClaim {
-  readonly org_id: string;
-  readonly hostname: string;
-  readonly zone: string;
-  readonly proof: string;
-}
+export type NewClaim = Columns<"domain_claim", "org_id" | "hostname" | "zone" | "proof">;
 
 /** Records that the organization asked for a hostname, and returns the proof for its TXT record. `held`: it has it from now on. */
 export async function claim(tx: Tx, wanted: NewClaim, held: boolean): Promise<string> {

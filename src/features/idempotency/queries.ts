@@ -1,13 +1,9 @@
 import { sql } from "kysely";
-import type { Db, Tx } from "../../store/database.ts";
+import type { Columns, Db, Tx } from "../../store/database.ts";
 
 const at = (time: Date) => sql<string>`${time}`;
 
-export interface KeyOwner {
-  readonly org_id: string;
-  readonly token_id: string;
-  readonly key: string;
-}
+export type KeyOwner = Columns<"idempotency_key", "org_id" | "token_id" | "key">;
 
 export interface NewKey extends KeyOwner {
   readonly request_hash: Buffer;

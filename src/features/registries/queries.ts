@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Db, Tx } from "../../store/database.ts";
+import type { Columns, Db, Tx } from "../../store/database.ts";
 
 const shown = ["host", "username", "created_at", "updated_at"] as const;
 
@@ -24,12 +24,7 @@ export async function selectRegistry(db: Db | Tx, orgId: string, host: string) {
     .executeTakeFirst();
 }
 
-export interface NewRegistry {
-  readonly org_id: string;
-  readonly host: string;
-  readonly username: string;
-  readonly sealed_password: Buffer;
-}
+export type NewRegistry = Columns<"registry", "org_id" | "host" | "username" | "sealed_password">;
 
 /** Inserts a registry, or replaces user and password of the one with the same host. */
 export async function setRegistry(tx: Tx, registry: NewRegistry) {

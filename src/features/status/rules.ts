@@ -1,3 +1,4 @@
+import type { Columns } from "../../store/database.ts";
 import { checkStatuses, isGood, type CheckStatus } from "../../contract/status.ts";
 import type { Patience } from "../alerts/alerts.ts";
 
@@ -22,11 +23,7 @@ export interface CheckReport {
   readonly partial?: boolean;
 }
 
-export interface CheckKey {
-  readonly name: string;
-  readonly machine: string;
-  readonly subject: string;
-}
+export type CheckKey = Columns<"monitor_check", "name" | "machine" | "subject">;
 
 export interface CheckRow extends CheckKey {
   readonly status: CheckStatus;
