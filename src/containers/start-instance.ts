@@ -6,17 +6,7 @@ import type { InstanceKey, Terminal, Workload } from "../ports/runtime.ts";
 import { appBody, networkBody } from "./container-bodies.ts";
 import { labelsOf, containerName, makeStorage, uidOf, type ContainerRole, type DockerContext } from "./settings.ts";
 import { readContainer, removeContainer, startContainer } from "./containers.ts";
-import {
-  appTree,
-  emptyImage,
-  fillStorage,
-  foldersFile,
-  openImage,
-  volumeTrees,
-  type AppTree,
-  type ImageFolder,
-  type OpenedImage,
-} from "./image-trees.ts";
+import * as imageTrees from "./image-trees.ts";
 import type { PrivateFolders } from "./private-folders.ts";
 import type { ProjectNetworks } from "./project-networks.ts";
 import { serverFolders } from "./server-folders.ts";
@@ -37,7 +27,7 @@ export interface Run {
   readonly workload: Workload;
   readonly key: InstanceKey;
   readonly role: Extract<ContainerRole, "app" | "once">;
-  readonly command: (image: OpenedImage) => string | null;
+  readonly command: (image: imageTrees.OpenedImage) => string | null;
   readonly terminal?: Terminal | undefined;
   readonly beforeStart?: (id: string) => Promise<void>;
 }
@@ -51,7 +41,7 @@ async function startBoth(parts: DockerParts, run: Run): Promise<StartedContainer
   const name =
     run.role === "app" ? containerName(parts.tag, run.key) : `berth-${parts.tag}-once-${run.key.workload_id}`;
   await removeContainers(parts, name);
-  const image = await openImage(parts, run.workload);
+  const image = await imageTrees.openImage(parts, run.workload);
   const command = run.command(image);
   try {
     // Waits for all of them even if one fails: a folder mounted after the removal below would stay.
@@ -60,7 +50,7 @@ async function startBoth(parts: DockerParts, run: Run): Promise<StartedContainer
       openFolders(parts, run, { name, image }),
       openStorage(parts, run, image),
       parts.engine(),
-      serverFolders(parts, run.workload, foldersFile(parts, run.workload)),
+      serverFolders(parts, run.workload, imageTrees.foldersFile(parts, run.workload)),
     ]);
     const body = appBody({
       ...{ workload: run.workload, image, command, network, tree, volumes, storageDir, folders },
@@ -87,11 +77,11 @@ export async function removeContainers({ api, folders }: DockerParts, name: stri
 async function openFolders(
   parts: DockerParts,
   { workload }: Run,
-  { name, image }: { readonly name: string; readonly image: OpenedImage },
-): Promise<{ readonly tree: AppTree | null; readonly volumes: readonly ImageFolder[] }> {
-  const tree = await appTree(parts, workload, image);
+  { name, image }: { readonly name: string; readonly image: imageTrees.OpenedImage },
+): Promise<{ readonly tree: imageTrees.AppTree | null; readonly volumes: readonly imageTrees.ImageFolder[] }> {
+  const tree = await imageTrees.appTree(parts, workload, image);
   if (!parts.folders.isAvailable) return { tree: null, volumes: [] };
-  const volumes = await volumeTrees(parts, workload, image);
+  const volumes = await imageTrees.volumeTrees(parts, workload, image);
   const owner = (await parts.engine()).firstUid + uidOf(parts.options, workload);
   const trees = [...(tree === null ? [] : [tree.folder]), ...volumes.map(({ folder }) => folder)];
   const opened = [...(await parts.folders.open(name, trees, owner))];
@@ -101,16 +91,19 @@ async function openFolders(
   };
 }
 
-async function openStorage(parts: DockerParts, { workload }: Run, image: OpenedImage): Promise<string> {
+async function openStorage(parts: DockerParts, { workload }: Run, image: imageTrees.OpenedImage): Promise<string> {
   const folder = await makeStorage(parts, { ...workload, project_id: workload.storage_id ?? workload.project_id });
-  await fillStorage(parts, workload, image, folder);
+  await imageTrees.fillStorage(parts, workload, image, folder);
   return folder;
 }
 
 /** Returns the container's id once it forwards to the services that the application may need immediately. */
 async function startNetwork(parts: DockerParts, { workload, key, role }: Run, name: string): Promise<string> {
   const reach = forwardedSockets(workload.reach);
-  const [image, network] = await Promise.all([emptyImage(parts), parts.networks.open(workload.project_number)]);
+  const [image, network] = await Promise.all([
+    imageTrees.emptyImage(parts),
+    parts.networks.open(workload.project_number),
+  ]);
   const labels = labelsOf(parts.tag, role === "app" ? "network" : "once", workload, key);
   const body = networkBody({
     ...{ image, network, reach, labels, uid: uidOf(parts.options, workload) },

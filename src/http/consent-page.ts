@@ -7,23 +7,7 @@ import { visible } from "../kit/visible.ts";
 import { againPage, chosenIn, codeContent, consentContent, resultContent, wrongContent } from "./consent-html.ts";
 import { pageHeaders, renderContent, type PageContent } from "./decision-html.ts";
 import { answerTo } from "./errors.ts";
-import {
-  callerIn,
-  commandLine,
-  decideDevice,
-  findClient,
-  hasProof,
-  isSameRedirect,
-  issueCode,
-  openDevice,
-  organizationsToChoose,
-  projectsToChoose,
-  receiverOf,
-  shownName,
-  whyNotConnect,
-  type Choice,
-  type Client,
-} from "../features/programs/programs.ts";
+import * as programs from "../features/programs/programs.ts";
 import { issuerOf } from "./oauth-address.ts";
 import { isFromThisPage, isNonce, makeNonce, readForm, readOnlyForms } from "./own-form.ts";
 import { createRateLimiter } from "./rate-limiter.ts";
@@ -81,7 +65,7 @@ export function addConsentPage(app: FastifyInstance, page: ConsentPage): void {
 
 /** A program's request whose redirect is one of its own. */
 interface Asked {
-  readonly client: Client;
+  readonly client: programs.Client;
   readonly redirect: string;
   readonly query: Form;
 }
@@ -90,14 +74,14 @@ interface Asked {
 async function readAsked({ platform }: ConsentPage, { url }: FastifyRequest): Promise<Asked> {
   const query: Form = readForm(url.split("?")[1] ?? "");
   const { client_id = "", redirect_uri = "" } = query;
-  const client = await findClient(platform, client_id);
+  const client = await programs.findClient(platform, client_id);
   if (client === undefined)
     throw new Refused("invalid_request", {
       error: client_id.startsWith("https://")
         ? `This server could not read the program's description at ${visible(client_id.slice(0, 200))}. Connect the program again: for the next hour, programs are asked to register here instead. If it does not, let the server reach that address, or give the program a token.`
         : "The program is not registered here, or no longer. Connect it again from its own settings.",
     });
-  if (!client.redirect_uris.some((one) => isSameRedirect(one, redirect_uri)))
+  if (!client.redirect_uris.some((one) => programs.isSameRedirect(one, redirect_uri)))
     throw new Refused("invalid_request", {
       error: "The program asks for an answer at an address that is not its own.",
     });
@@ -111,7 +95,7 @@ function faultOf({ client, query }: Asked, address: string): readonly [code: str
     return ["unsupported_response_type", "The program asks for another kind of answer than a code."];
   if (code_challenge_method !== "S256" || !/^[\w-]{43}$/.test(code_challenge))
     return ["invalid_request", "The program does not protect its code (PKCE with S256)."];
-  const own = client.id === commandLine.id ? [] : [`${address}/mcp`];
+  const own = client.id === programs.commandLine.id ? [] : [`${address}/mcp`];
   if (resource !== undefined && ![...own, address, `${address}/`].includes(resource))
     return ["invalid_target", `The program asks for access to another address than ${address}/mcp.`];
   return undefined;
@@ -135,7 +119,7 @@ async function validAsked(page: ConsentPage, exchange: Exchange): Promise<Asked 
   // Not redirected: anybody can register a program, and a link to this platform must not lead to their site without a click.
   const back = {
     url: answerUrl(page, exchange, asked, { error, error_description }),
-    name: receiverOf(asked.redirect).name,
+    name: programs.receiverOf(asked.redirect).name,
   };
   await send(page, { reply: exchange.reply, status: 400, content: wrongContent(error_description, back) });
   return undefined;
@@ -153,7 +137,7 @@ interface Asking {
   readonly caller: Caller;
   /** Its organization, or the one that the person chose. */
   readonly organization: string | undefined;
-  readonly client: Client;
+  readonly client: programs.Client;
   readonly device: string;
   readonly redirect: string | null;
   readonly nonceKey: string;
@@ -170,7 +154,7 @@ const consent = (
 ) =>
   askFor(page, reply, {
     ...{ problem: undefined, organization: undefined, ...asking },
-    device: shownName(asking.query["device_name"]),
+    device: programs.shownName(asking.query["device_name"]),
     nonceKey: authorizeKey(asking.caller, request),
     path: request.url,
   });
@@ -182,19 +166,19 @@ async function askFor(
 ) {
   const { db } = page.platform;
   const caller = await requireCallerIn(page, asking.caller, organization);
-  const reason = whyNotConnect(caller);
+  const reason = programs.whyNotConnect(caller);
   if (reason !== undefined) return send(page, { reply, status: 403, content: wrongContent(reason) });
-  const isCommandLine = client.id === commandLine.id;
+  const isCommandLine = client.id === programs.commandLine.id;
   const content = consentContent({
     ...asking,
     caller,
-    organizations: await organizationsToChoose(db, asking.caller),
+    organizations: await programs.organizationsToChoose(db, asking.caller),
     isCommandLine,
-    proof: hasProof(asking.caller) ? null : signInAndReturnTo(path),
+    proof: programs.hasProof(asking.caller) ? null : signInAndReturnTo(path),
     describedBy: client.id.startsWith("https://") ? new URL(client.id).host : null,
     program: isCommandLine ? "berth on ".concat(device || "a computer") : client.name,
-    receiver: redirect === null ? null : receiverOf(redirect),
-    projects: await projectsToChoose(db, caller),
+    receiver: redirect === null ? null : programs.receiverOf(redirect),
+    projects: await programs.projectsToChoose(db, caller),
     nonce: makeNonce(page.platform, nonceKey),
   });
   return send(page, {
@@ -206,7 +190,7 @@ async function askFor(
 }
 
 async function requireCallerIn({ platform }: ConsentPage, caller: Caller, organization: string | undefined) {
-  const found = await callerIn(platform.db, caller, organization);
+  const found = await programs.callerIn(platform.db, caller, organization);
   if (found !== undefined) return found;
   throw new Refused("forbidden", { error: "You are not a member of this organization, or no longer." });
 }
@@ -241,10 +225,10 @@ async function decideAuthorize(page: ConsentPage, exchange: Exchange): Promise<F
   if (typeof choice === "string") return consent(page, exchange, { ...asked, caller, organization, problem: choice });
   const { client, redirect: redirect_uri, query } = asked;
   const challenge = query["code_challenge"] ?? "";
-  const code = await issueCode(
+  const code = await programs.issueCode(
     platform,
     await requireCallerIn(page, caller, organization),
-    { client, redirect_uri, challenge, device: shownName(query["device_name"]) },
+    { client, redirect_uri, challenge, device: programs.shownName(query["device_name"]) },
     choice,
   );
   return leave(reply, answerUrl(page, exchange, asked, { code }));
@@ -258,7 +242,7 @@ function leave(reply: FastifyReply, url: string): FastifyReply {
 }
 
 /** Returns what a person chose, or what is wrong with it. */
-function choiceOf(form: Form): Choice | string {
+function choiceOf(form: Form): programs.Choice | string {
   const named = Object.keys(form).flatMap((name) =>
     name.startsWith("project.") ? [name.slice("project.".length)] : [],
   );
@@ -297,16 +281,23 @@ async function decideCode(
     send(page, { reply, status: 404, content: codeContent(makeNonce(platform, deviceKey(caller)), unknown) });
   const choice = button === "allow" ? choiceOf(form) : null;
   if (button === "open" || other !== undefined || typeof choice === "string") {
-    const device = await openDevice(platform, caller, typed);
+    const device = await programs.openDevice(platform, caller, typed);
     if (device === undefined) return again();
     const problem = typeof choice === "string" ? choice : undefined;
-    const asking = { caller, client: commandLine, device: device.device, redirect: null, problem, userCode: typed };
+    const asking = {
+      caller,
+      client: programs.commandLine,
+      device: device.device,
+      redirect: null,
+      problem,
+      userCode: typed,
+    };
     const organization = other ?? form["organization"];
     const nonceKey = `${deviceKey(caller)} ${typed}`;
     return askFor(page, reply, { ...asking, organization, path: request.url, nonceKey });
   }
   const inChosen = await requireCallerIn(page, caller, form["organization"]);
-  if (!(await decideDevice(platform, inChosen, typed, choice))) return again();
+  if (!(await programs.decideDevice(platform, inChosen, typed, choice))) return again();
   return send(page, { reply, status: 200, content: resultContent(choice === null ? "denied" : "allowed") });
 }
 

@@ -13,15 +13,7 @@ import {
 } from "./decision-html.ts";
 import { meansOf, signOptionsFor } from "./decision-proof.ts";
 import { answerTo } from "./errors.ts";
-import {
-  decide,
-  openDecision,
-  rehearsePromotion,
-  reviewOf,
-  touchedBy,
-  wordsOf,
-  type Decision,
-} from "../features/approvals/approvals.ts";
+import * as approvals from "../features/approvals/approvals.ts";
 import { isFromThisPage, isNonce, makeNonce, readOnlyForms } from "./own-form.ts";
 import { reviewHtml } from "./review-html.ts";
 import { sessionOf } from "./sign-in.ts";
@@ -83,27 +75,27 @@ const refuseSignedOut = (page: DecisionPage, reply: FastifyReply) =>
 async function show(page: DecisionPage, person: Person, reply: FastifyReply, problem?: string): Promise<FastifyReply> {
   const { platform } = page;
   const isSignedIn = "caller" in person;
-  const found = await openDecision(platform.db, person, platform.clock.now());
+  const found = await approvals.openDecision(platform.db, person, platform.clock.now());
   if (found === undefined) return send(page, reply, 404, noticeContent("unknown", isSignedIn));
   if (!mayChoose(person, found)) return send(page, reply, 403, noticeContent("not_yours", true));
   const { status, route, target, org_id, project_id } = found.approval;
   if (!found.isOpen) return send(page, reply, 410, noticeContent(noticeOf(status), isSignedIn));
-  const words = wordsOf(route);
+  const words = approvals.wordsOf(route);
   const affected =
     project_id === null
       ? null
-      : await touchedBy(platform, { org_id, project_id }, { touches: words?.touches ?? [], target });
+      : await approvals.touchedBy(platform, { org_id, project_id }, { touches: words?.touches ?? [], target });
   const effect = words?.effect({ target, detail: found.request.detail });
   const nonce = makeNonce(platform, nonceKey(person));
   const sign = isSignedIn ? await signOptionsFor(siteOf(page), person.caller, person.id) : null;
-  const looked = await reviewOf(platform, found.approval);
+  const looked = await approvals.reviewOf(platform, found.approval);
   const review = looked === null ? "" : reviewHtml({ ...looked, project: found.approval.project, nonce });
   const shown = { ...found, affected, effect, review, nonce, isSignedIn, sign, problem };
   return send(page, reply, problem === undefined ? 200 : 403, decisionContent(shown));
 }
 
 /** Returns whether this person may decide. The link is proof enough. */
-function mayChoose(person: Person, { approval }: Decision): boolean {
+function mayChoose(person: Person, { approval }: approvals.Decision): boolean {
   const row = routes.find(({ name }) => name === approval.route);
   return !("caller" in person) || (row !== undefined && mayDecide(person.caller, row));
 }
@@ -116,8 +108,9 @@ interface Submitted {
 /** Lets what waits for a decision run on a copy of the data first; the decision stays open. */
 async function rehearse(page: DecisionPage, person: Person, { request, reply }: Submitted): Promise<FastifyReply> {
   const { db, clock, wakeups } = page.platform;
-  const found = await openDecision(db, person, clock.now());
-  if (found?.isOpen === true && mayChoose(person, found)) await rehearsePromotion(db, wakeups, found.approval);
+  const found = await approvals.openDecision(db, person, clock.now());
+  if (found?.isOpen === true && mayChoose(person, found))
+    await approvals.rehearsePromotion(db, wakeups, found.approval);
   return reply.redirect(request.url, 303);
 }
 
@@ -131,9 +124,9 @@ async function choose(page: DecisionPage, person: Person, submitted: Submitted):
   if (!isOwn || !isNonce(platform, nonceKey(person), nonce)) return refuse(403, "elsewhere");
   if (choice === "rehearse") return rehearse(page, person, submitted);
   if (choice !== "approved" && choice !== "denied") return refuse(400, "malformed");
-  const found = await openDecision(platform.db, person, platform.clock.now());
+  const found = await approvals.openDecision(platform.db, person, platform.clock.now());
   if (found !== undefined && !mayChoose(person, found)) return refuse(403, "not_yours");
-  let means: Parameters<typeof decide>[3] = "link";
+  let means: Parameters<typeof approvals.decide>[3] = "link";
   if ("caller" in person)
     try {
       means = await meansOf(siteOf(page), person.caller, { approval: person.id, choice, signature });
@@ -141,7 +134,7 @@ async function choose(page: DecisionPage, person: Person, submitted: Submitted):
       if (error instanceof Refused) return show(page, person, reply, error.message);
       throw error;
     }
-  const { outcome } = await decide(platform, person, choice, means);
+  const { outcome } = await approvals.decide(platform, person, choice, means);
   if (outcome === "unknown") return refuse(404, "unknown");
   if (outcome === "too_late") return refuse(410, "expired");
   return refuse(200, choice);

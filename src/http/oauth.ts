@@ -3,19 +3,7 @@ import { Refused, type HandlerPlatform } from "../features/context.ts";
 import { addressKey } from "../kit/address-key.ts";
 import type { Log } from "../kit/log.ts";
 import { answerTo } from "./errors.ts";
-import {
-  commandLine,
-  disconnect,
-  exchangeCode,
-  isForgotten,
-  isRedirect,
-  pollDevice,
-  prefersDocuments,
-  registerClient,
-  shownName,
-  startDevice,
-  type Issued,
-} from "../features/programs/programs.ts";
+import * as programs from "../features/programs/programs.ts";
 import { addressOf, consentUrl, resourceMetadataPath } from "./oauth-address.ts";
 import { readOnlyForms } from "./own-form.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
@@ -42,7 +30,7 @@ export function addOauth(app: FastifyInstance, given: Oauth): void {
   app.get("/.well-known/oauth-authorization-server", (request, reply) =>
     reply.headers(open).send({
       ...serverOf(here(request), consentUrl(request, given.platform.addresses.controlUrl)),
-      client_id_metadata_document_supported: prefersDocuments(given.platform.ports.outgoingHttp),
+      client_id_metadata_document_supported: programs.prefersDocuments(given.platform.ports.outgoingHttp),
     }),
   );
   for (const path of [resourceMetadataPath, "/.well-known/oauth-protected-resource"])
@@ -59,18 +47,18 @@ export function addOauth(app: FastifyInstance, given: Oauth): void {
     scope.post("/oauth/token", (request: FormRequest, reply) => token(given, request, reply));
     scope.post("/oauth/device", async (request: FormRequest, reply) => {
       const { client_id, device_name } = request.body ?? {};
-      if (client_id !== commandLine.id) return fail(reply, "unauthorized_client");
+      if (client_id !== programs.commandLine.id) return fail(reply, "unauthorized_client");
       limitAddress(given, request, "device");
       const address = addressKey(request.clientAddress);
-      const device = shownName(device_name);
-      const started = await startDevice(given.platform, { client: commandLine, device, address });
+      const device = programs.shownName(device_name);
+      const started = await programs.startDevice(given.platform, { client: programs.commandLine, device, address });
       return sendJson(reply, 200, {
         ...started,
         verification_uri: new URL("/session/device", consentUrl(request, given.platform.addresses.controlUrl)).href,
       });
     });
     scope.post("/oauth/revoke", async (request: FormRequest, reply) => {
-      await disconnect(given.platform, request.body?.["token"] ?? "");
+      await programs.disconnect(given.platform, request.body?.["token"] ?? "");
       return reply.code(200).header("cache-control", "no-store").send();
     });
   });
@@ -114,7 +102,7 @@ async function register(given: Oauth, request: FastifyRequest, reply: FastifyRep
     !Array.isArray(redirect_uris) ||
     redirect_uris.length === 0 ||
     redirect_uris.length > 10 ||
-    !redirect_uris.every(isRedirect)
+    !redirect_uris.every(programs.isRedirect)
   )
     return fail(
       reply,
@@ -122,8 +110,12 @@ async function register(given: Oauth, request: FastifyRequest, reply: FastifyRep
       "Give 1 to 10 addresses: HTTPS, or http on 127.0.0.1, [::1] or localhost.",
     );
   limitAddress(given, request, "register");
-  const name = shownName(client_name) || "A program without a name";
-  const client = await registerClient(given.platform.db, { name, redirect_uris }, addressKey(request.clientAddress));
+  const name = programs.shownName(client_name) || "A program without a name";
+  const client = await programs.registerClient(
+    given.platform.db,
+    { name, redirect_uris },
+    addressKey(request.clientAddress),
+  );
   return sendJson(reply, 201, {
     client_id: client.id,
     client_name: client.name,
@@ -146,14 +138,14 @@ async function token(given: Oauth, request: FormRequest, reply: FastifyReply): P
   return fail(reply, issued);
 }
 
-async function issue({ platform }: Oauth, form: Form): Promise<Issued | string> {
+async function issue({ platform }: Oauth, form: Form): Promise<programs.Issued | string> {
   const { grant_type, client_id = "", code = "", code_verifier = "", redirect_uri, device_code = "" } = form;
-  if (grant_type === deviceGrant) return pollDevice(platform, device_code, client_id);
+  if (grant_type === deviceGrant) return programs.pollDevice(platform, device_code, client_id);
   if (grant_type !== "authorization_code") return "unsupported_grant_type";
-  const issued = await exchangeCode(platform, { code, client_id, redirect_uri, verifier: code_verifier });
+  const issued = await programs.exchangeCode(platform, { code, client_id, redirect_uri, verifier: code_verifier });
   if (issued !== undefined) return issued;
   // Tells a client whose registration was forgotten to register again.
-  return (await isForgotten(platform.db, client_id)) ? "invalid_client" : "invalid_grant";
+  return (await programs.isForgotten(platform.db, client_id)) ? "invalid_client" : "invalid_grant";
 }
 
 /** Refuses an address that sends too many such requests. */

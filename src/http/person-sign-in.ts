@@ -3,15 +3,7 @@ import { z } from "zod";
 import { name } from "../contract/table.ts";
 import { Refused, type Caller, type HandlerPlatform } from "../features/context.ts";
 import type { Authenticator } from "./authenticator.ts";
-import {
-  addPasskey,
-  beginSession,
-  join,
-  readInvite,
-  refreshSession,
-  requireMayAddWay,
-  switchOrganization,
-} from "../features/people/people.ts";
+import * as people from "../features/people/people.ts";
 import { offeredProviders } from "../features/providers/providers.ts";
 import {
   createdPasskey,
@@ -22,18 +14,9 @@ import {
   type PasskeySite,
 } from "./passkeys.ts";
 import { presentSession } from "./provider-sign-in.ts";
-import {
-  answer,
-  browserOf,
-  refusedSignIn,
-  requireOwnPage,
-  sessionOf,
-  startSession,
-  tokenOfCookie,
-  type SignIn,
-} from "./sign-in.ts";
+import * as signIn from "./sign-in.ts";
 
-export interface PersonSignIn extends SignIn {
+export interface PersonSignIn extends signIn.SignIn {
   readonly platform: Pick<HandlerPlatform, "db" | "wakeups" | "vault">;
   readonly authenticator: Pick<Authenticator, "authenticate" | "forget">;
 }
@@ -51,13 +34,15 @@ export function addPersonSignIn(app: FastifyInstance, given: PersonSignIn): void
   };
   for (const [path, serve] of Object.entries(routes))
     app.post(`/session/${path}`, async (request, reply: FastifyReply) => {
-      requireOwnPage(given, request);
+      signIn.requireOwnPage(given, request);
       const done = await serve(given, request).catch((error: unknown) => {
         if (error instanceof Refused && error.code === "unauthorized")
-          throw refusedSignIn(given, request, error.message);
+          throw signIn.refusedSignIn(given, request, error.message);
         throw error;
       });
-      return typeof done === "string" ? startSession(given, request, reply, done) : answer(reply, 200, done);
+      return typeof done === "string"
+        ? signIn.startSession(given, request, reply, done)
+        : signIn.answer(reply, 200, done);
     });
 }
 
@@ -71,10 +56,10 @@ async function signInByPasskey(given: PersonSignIn, request: FastifyRequest): Pr
   const reason = whyNoPasskeys(site, request.headers.origin ?? "");
   if (reason !== undefined) return { unavailable: reason };
   if (passkey === undefined) return { options: await optionsToSign(site, "sign-in") };
-  return beginSession(given.platform, await personOfAnswer(site, "sign-in", passkey), {
+  return people.beginSession(given.platform, await personOfAnswer(site, "sign-in", passkey), {
     method: "passkey",
     fresh_at: new Date(),
-    browser: browserOf(request),
+    browser: signIn.browserOf(request),
   });
 }
 
@@ -83,7 +68,7 @@ const code = z.string().min(1).max(200);
 /** Shows what an invitation's link offers, without using it: programs that look at links in mails must not. */
 async function showInvitation(given: PersonSignIn, request: FastifyRequest): Promise<Done> {
   const found = await invitation(given, bodyOf(request, z.object({ code })).code);
-  const present = await sessionOf(given, request);
+  const present = await signIn.sessionOf(given, request);
   return {
     organization: found.org_name,
     invited_by: found.invited_by,
@@ -108,19 +93,19 @@ async function joinByInvitation(given: PersonSignIn, request: FastifyRequest): P
   const site = siteOf(given);
   const { code: link, name: chosen, passkey } = bodyOf(request, joinBody);
   const { id: inviteId } = await invitation(given, link);
-  const browser = browserOf(request);
-  const present = await sessionOf(given, request);
+  const browser = signIn.browserOf(request);
+  const present = await signIn.sessionOf(given, request);
   if (chosen === undefined) {
     const id = personIn(present);
     if (id === null) throw new Refused("invalid_request", { error: "Type your name." });
     const session = await presentSession(given, request);
-    return join(given.platform, link, { person: { id, session }, passkey: null, browser });
+    return people.join(given.platform, link, { person: { id, session }, passkey: null, browser });
   }
   const purpose = `join:${inviteId}` as const;
   const isOffered = whyNoPasskeys(site, request.headers.origin ?? "") === undefined;
   if (isOffered && passkey === undefined) return { options: await optionsToRegister(site, purpose, chosen) };
   const made = isOffered ? await createdPasskey(site, purpose, passkey) : null;
-  return join(given.platform, link, { person: { name: chosen }, passkey: made, browser });
+  return people.join(given.platform, link, { person: { name: chosen }, passkey: made, browser });
 }
 
 async function showWays({ platform }: PersonSignIn): Promise<Done> {
@@ -131,14 +116,14 @@ async function showWays({ platform }: PersonSignIn): Promise<Done> {
 async function addOwnPasskey(given: PersonSignIn, request: FastifyRequest): Promise<Done> {
   const { name: chosen, passkey } = bodyOf(request, z.object({ name, passkey: z.unknown().optional() }));
   const session = await presentSession(given, request);
-  await requireMayAddWay(given.platform.db, session);
+  await people.requireMayAddWay(given.platform.db, session);
   const site = siteOf(given);
   const reason = whyNoPasskeys(site, request.headers.origin ?? "");
   if (reason !== undefined) throw new Refused("conflict", { error: reason });
   const purpose = `add:${session.id}` as const;
   if (passkey === undefined) return { options: await optionsToRegister(site, purpose, session.name) };
   const made = await createdPasskey(site, purpose, passkey);
-  await addPasskey(given.platform, session, { ...made, name: chosen });
+  await people.addPasskey(given.platform, session, { ...made, name: chosen });
   return {};
 }
 
@@ -153,22 +138,24 @@ async function proveByPasskey(given: PersonSignIn, request: FastifyRequest): Pro
   if (passkey === undefined) return { options: await optionsToSign(site, purpose) };
   if ((await personOfAnswer(site, purpose, passkey)) !== session.person_id)
     throw new Refused("unauthorized", { error: "This passkey belongs to another account." });
-  await refreshSession(given.platform, session.id);
+  await people.refreshSession(given.platform, session.id);
   given.authenticator.forget();
   return {};
 }
 
 async function changeOrganization(given: PersonSignIn, request: FastifyRequest): Promise<Done> {
   const { organization } = bodyOf(request, z.object({ organization: z.string().max(100) }));
-  const text = tokenOfCookie(given, request);
+  const text = signIn.tokenOfCookie(given, request);
   const next =
-    text === undefined ? undefined : await switchOrganization(given.platform, text, organization, browserOf(request));
+    text === undefined
+      ? undefined
+      : await people.switchOrganization(given.platform, text, organization, signIn.browserOf(request));
   given.authenticator.forget();
   return next ?? Promise.reject(new Refused("not_found", { error: "You are not a member of this organization." }));
 }
 
 async function invitation(given: PersonSignIn, link: string) {
-  const found = await readInvite(given.platform.db, link);
+  const found = await people.readInvite(given.platform.db, link);
   if (found !== undefined) return found;
   throw new Refused("unauthorized", {
     error: "The invitation was used, revoked or has expired. Ask for another one.",

@@ -5,33 +5,12 @@ import type { Authenticator } from "./authenticator.ts";
 import { openCookie, readCookie, sealCookie, writeCookie, type CookiePlace } from "./cookies.ts";
 import { escape, pageHeaders, renderContent } from "./decision-html.ts";
 import { answerTo } from "./errors.ts";
-import {
-  addIdentity,
-  beginSession,
-  isRecent,
-  join,
-  personOfIdentity,
-  readInvite,
-  refreshSession,
-  requireMayAddWay,
-  sessionById,
-  sessionWithText,
-  type Browser,
-  type Session,
-} from "../features/people/people.ts";
+import * as people from "../features/people/people.ts";
 import { openProvider, type Provider } from "../features/providers/providers.ts";
 import { createOidcClient, type Answered, type OidcClient } from "./oidc.ts";
-import {
-  answer,
-  browserOf,
-  refusedSignIn,
-  requireOwnPage,
-  sessionCookie,
-  tokenOfCookie,
-  type SignIn,
-} from "./sign-in.ts";
+import * as signIn from "./sign-in.ts";
 
-export interface ProviderSignIn extends SignIn {
+export interface ProviderSignIn extends signIn.SignIn {
   readonly authenticator: Pick<Authenticator, "authenticate" | "forget">;
   readonly platform: Pick<HandlerPlatform, "db" | "wakeups" | "vault"> & {
     readonly ports: Pick<HandlerPlatform["ports"], "outgoingHttp">;
@@ -103,7 +82,7 @@ const callbackOf = ({ controlUrl }: ProviderSignIn, id: string) => `${controlUrl
 const isSecure = ({ controlUrl }: ProviderSignIn) => controlUrl().startsWith("https:");
 
 async function start({ given, client }: Parts, request: ProviderRequest, reply: FastifyReply): Promise<FastifyReply> {
-  requireOwnPage(given, request);
+  signIn.requireOwnPage(given, request);
   const { origin } = new URL(given.controlUrl());
   if (request.headers.origin !== origin)
     throw new Refused("conflict", { error: `Providers send people back to the platform's own address: ${origin}` });
@@ -111,9 +90,9 @@ async function start({ given, client }: Parts, request: ProviderRequest, reply: 
   if (!parsed.success) throw new Refused("invalid_request");
   const to = parsed.data;
   const session = to.to === "link" || to.to === "prove" ? await presentSession(given, request) : undefined;
-  if (session !== undefined && to.to === "link") await requireMayAddWay(given.platform.db, session);
-  if (to.to === "join" && (await readInvite(given.platform.db, to.code)) === undefined)
-    throw refusedSignIn(given, request, "The invitation was used, revoked or has expired. Ask for another one.");
+  if (session !== undefined && to.to === "link") await people.requireMayAddWay(given.platform.db, session);
+  if (to.to === "join" && (await people.readInvite(given.platform.db, to.code)) === undefined)
+    throw signIn.refusedSignIn(given, request, "The invitation was used, revoked or has expired. Ask for another one.");
   const provider = await openProvider(given.platform, request.params.provider);
   const startedAtMs = Date.now();
   const { url, ...expected } = await client.start(provider, callbackOf(given, provider.id), {
@@ -122,15 +101,15 @@ async function start({ given, client }: Parts, request: ProviderRequest, reply: 
   const content: Attempt = { ...expected, provider: provider.id, to, session: session?.id ?? null, startedAtMs };
   const value = sealCookie(given.vault, place.name, { content, ms: attemptMs });
   const cookie = writeCookie(place, { value, ms: attemptMs, isSecure: isSecure(given) });
-  return answer(reply.header("set-cookie", cookie), 200, { url });
+  return signIn.answer(reply.header("set-cookie", cookie), 200, { url });
 }
 
 export async function presentSession(
-  given: Pick<SignIn, "platform" | "vault" | "controlUrl">,
+  given: Pick<signIn.SignIn, "platform" | "vault" | "controlUrl">,
   request: FastifyRequest,
-): Promise<Session> {
-  const text = tokenOfCookie(given, request);
-  const session = text === undefined ? undefined : await sessionWithText(given.platform.db, text);
+): Promise<people.Session> {
+  const text = signIn.tokenOfCookie(given, request);
+  const session = text === undefined ? undefined : await people.sessionWithText(given.platform.db, text);
   if (session === undefined) throw new Refused("unauthorized", { error: "Sign in with an account of yours first." });
   return session;
 }
@@ -140,7 +119,7 @@ async function finish({ given, client }: Parts, request: ProviderRequest, reply:
   const value = readCookie(place, request, given.controlUrl());
   const attempt = value === undefined ? undefined : openCookie<Attempt>(given.vault, place.name, value);
   if (attempt === undefined || attempt.provider !== request.params.provider)
-    throw refusedSignIn(
+    throw signIn.refusedSignIn(
       given,
       request,
       "This sign-in was not started in this browser, or has expired. Start it again.",
@@ -149,13 +128,13 @@ async function finish({ given, client }: Parts, request: ProviderRequest, reply:
   const current = new URL(callbackOf(given, provider.id) + new URL(request.url, given.controlUrl()).search);
   const answered = await client.finish(provider, current, attempt).catch((error: unknown) => {
     throw error instanceof Refused && error.code === "unauthorized"
-      ? refusedSignIn(given, request, error.message)
+      ? signIn.refusedSignIn(given, request, error.message)
       : error;
   });
-  const { text, next } = await act(given, { attempt, answered, provider, browser: browserOf(request) });
+  const { text, next } = await act(given, { attempt, answered, provider, browser: signIn.browserOf(request) });
   // The caller of a session that was just proved may be cached.
   given.authenticator.forget();
-  if (text !== null) reply.header("set-cookie", sessionCookie(given, text, isSecure(given)));
+  if (text !== null) reply.header("set-cookie", signIn.sessionCookie(given, text, isSecure(given)));
   return reply
     .code(303)
     .headers({ location: next, "cache-control": "no-store", "referrer-policy": "no-referrer" })
@@ -166,7 +145,7 @@ interface Arrived {
   readonly attempt: Attempt;
   readonly answered: Answered;
   readonly provider: Provider;
-  readonly browser: Browser;
+  readonly browser: people.Browser;
 }
 
 /** Does what the person wanted; returns the text of a new session, and the page to go to. */
@@ -176,25 +155,25 @@ async function act(
 ): Promise<{ readonly text: string | null; readonly next: string }> {
   const { identity, provenAtMs } = answered;
   // The provider asked the person again; its clock may be a minute behind.
-  const isProven = provenAtMs !== null && provenAtMs > startedAtMs - 60_000 && isRecent(new Date(provenAtMs));
+  const isProven = provenAtMs !== null && provenAtMs > startedAtMs - 60_000 && people.isRecent(new Date(provenAtMs));
   if (to.to === "join") {
     const joining = { person: { name: identity.name }, passkey: null, identity, browser };
-    return { text: await join(platform, to.code, joining), next: "/" };
+    return { text: await people.join(platform, to.code, joining), next: "/" };
   }
-  const person = await personOfIdentity(platform.db, identity);
+  const person = await people.personOfIdentity(platform.db, identity);
   if (to.to === "sign-in") {
     if (person === undefined)
       throw new Refused("unauthorized", { error: "No account here. Ask an owner for an invitation." });
     const how = { method: "provider", fresh_at: isProven ? new Date() : null, browser } as const;
-    return { text: await beginSession(platform, person, how), next: to.next };
+    return { text: await people.beginSession(platform, person, how), next: to.next };
   }
-  const session = sessionId === null ? undefined : await sessionById(platform.db, sessionId);
+  const session = sessionId === null ? undefined : await people.sessionById(platform.db, sessionId);
   if (session === undefined) throw new Refused("unauthorized", { error: "Your session has ended. Sign in again." });
-  if (to.to === "link") await addIdentity(platform, session, identity);
+  if (to.to === "link") await people.addIdentity(platform, session, identity);
   else if (person !== session.person_id || !isProven)
     throw new Refused("unauthorized", {
       error: `${provider.name} did not prove that you are there. Use a passkey, or sign in to it as yourself.`,
     });
-  else await refreshSession(platform, session.id);
+  else await people.refreshSession(platform, session.id);
   return { text: null, next: "/account" };
 }

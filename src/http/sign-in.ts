@@ -4,16 +4,7 @@ import { addressKey } from "../kit/address-key.ts";
 import type { Vault } from "../store/vault.ts";
 import type { Authenticator } from "./authenticator.ts";
 import { openCookie, readCookie, sealCookie, writeCookie } from "./cookies.ts";
-import {
-  beginSession,
-  endSession,
-  keepSession,
-  personLinkPrefix,
-  readPersonLink,
-  sessionIdleMs,
-  usePersonLink,
-  type Browser,
-} from "../features/people/people.ts";
+import * as people from "../features/people/people.ts";
 import { createSignInLink, peekSignInLink, redeemSignInLink } from "../features/tokens/tokens.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 
@@ -43,7 +34,7 @@ export function addSignIn(app: FastifyInstance, signIn: SignIn): void {
   app.delete("/session", async (request, reply) => {
     requireOwnPage(signIn, request);
     const text = tokenOfCookie(signIn, request);
-    if (text !== undefined) await endSession(signIn.platform, text);
+    if (text !== undefined) await people.endSession(signIn.platform, text);
     return answer(
       reply.header("set-cookie", writeCookie(place, { value: "", ms: 0, isSecure: isSecureOrigin(request) })),
       204,
@@ -65,13 +56,13 @@ async function open(signIn: SignIn, request: FastifyRequest, reply: FastifyReply
 
 /** Returns the token of a link's code, or a new session of the person whose link it is; undefined when the code is not valid any more. */
 async function redeem({ platform, vault }: SignIn, request: FastifyRequest, code: string) {
-  if (!code.startsWith(personLinkPrefix)) return redeemSignInLink(platform.db, code);
-  const person = await readPersonLink({ db: platform.db, vault }, code);
-  if (person === undefined || !(await usePersonLink(platform.db, code))) return undefined;
-  return beginSession(platform, person.id, { method: "link", fresh_at: null, browser: browserOf(request) });
+  if (!code.startsWith(people.personLinkPrefix)) return redeemSignInLink(platform.db, code);
+  const person = await people.readPersonLink({ db: platform.db, vault }, code);
+  if (person === undefined || !(await people.usePersonLink(platform.db, code))) return undefined;
+  return people.beginSession(platform, person.id, { method: "link", fresh_at: null, browser: browserOf(request) });
 }
 
-export function browserOf(request: FastifyRequest): Browser {
+export function browserOf(request: FastifyRequest): people.Browser {
   return { user_agent: request.headers["user-agent"] ?? "", address: request.clientAddress };
 }
 
@@ -89,7 +80,7 @@ interface OpenBody {
  * page, unnoticed, because what the person types next would go there. Null if there is nothing to ask, or the code is not valid.
  */
 async function questionBefore(signIn: SignIn, request: FastifyRequest, code: string, { elsewhere }: OpenBody) {
-  if (code.startsWith(personLinkPrefix)) return questionOfPerson(signIn, request, code);
+  if (code.startsWith(people.personLinkPrefix)) return questionOfPerson(signIn, request, code);
   const token = await peekSignInLink(signIn.platform.db, code);
   const next = token === undefined ? undefined : (await signIn.authenticator.authenticate(token))?.caller;
   if (next === undefined) return null;
@@ -101,7 +92,7 @@ async function questionBefore(signIn: SignIn, request: FastifyRequest, code: str
 
 /** Always asks: who opens the link acts under that person's name from then on. */
 async function questionOfPerson(signIn: SignIn, request: FastifyRequest, code: string) {
-  const person = await readPersonLink({ db: signIn.platform.db, vault: signIn.vault }, code);
+  const person = await people.readPersonLink({ db: signIn.platform.db, vault: signIn.vault }, code);
   const present = await sessionOf(signIn, request);
   return person === undefined ? null : { person: person.name, present: present?.org_name ?? null };
 }
@@ -122,7 +113,7 @@ async function resume(signIn: SignIn, request: FastifyRequest, reply: FastifyRep
   const token = tokenOfCookie(signIn, request);
   // Not an error: the page learns that there is no session.
   if (token === undefined) return answer(reply, 200, { token: null });
-  await keepSession(signIn.platform.db, token);
+  await people.keepSession(signIn.platform.db, token);
   return startSession(signIn, request, reply, token);
 }
 
@@ -163,7 +154,7 @@ const isSecureOrigin = ({ headers }: FastifyRequest) => headers.origin?.startsWi
 
 /** Returns the cookie that keeps a token's text for a browser: a person's session for as long as it may stay unused. */
 export function sessionCookie({ vault }: Pick<SignIn, "vault">, token: string, isSecure: boolean): string {
-  const ms = token.startsWith("berth_s_") ? sessionIdleMs : tokenSessionMs;
+  const ms = token.startsWith("berth_s_") ? people.sessionIdleMs : tokenSessionMs;
   return writeCookie(place, { value: sealCookie(vault, place.name, { content: { token }, ms }), ms, isSecure });
 }
 

@@ -5,15 +5,7 @@ import { parseJson } from "../../kit/parse-json.ts";
 import type { BuildTime, LogStore, StoredRequest } from "../../ports/log-store.ts";
 import { appendFile, endOfLines, readRange } from "./append-file.ts";
 import { intendPosition, readPositionState } from "./positions.ts";
-import {
-  appendBatch,
-  dropPart,
-  encodeLines,
-  readPage,
-  visitLines,
-  visitRuntime,
-  type RuntimeLimits,
-} from "./runtime-log.ts";
+import * as runtimeLog from "./runtime-log.ts";
 
 export interface DiskLogStoreOptions {
   /** Created with access for its owner only if it does not exist. */
@@ -21,9 +13,9 @@ export interface DiskLogStoreOptions {
   /** Size limit of a build's log. Default 64 MiB. */
   readonly buildLimitBytes?: number;
   /** How much runtime output to keep for each project. Default five files of 8 MiB. */
-  readonly runtime?: RuntimeLimits;
+  readonly runtime?: runtimeLog.RuntimeLimits;
   /** How much of the log of requests to keep for each project. Default five files of 4 MiB, about 100,000 requests. */
-  readonly requests?: RuntimeLimits;
+  readonly requests?: runtimeLog.RuntimeLimits;
 }
 
 const usualBuildLimitBytes = 64 * 1024 * 1024;
@@ -60,25 +52,25 @@ export function createDiskLogStore(options: DiskLogStoreOptions): LogStore {
     appendRuntime: (projectId, lines, position) =>
       runExclusive(projectId, async () => {
         const dir = logDir(projectId);
-        const batch = encodeLines(lines);
-        if (position === undefined) return appendBatch(dir, batch, limits, async () => {});
+        const batch = runtimeLog.encodeLines(lines);
+        if (position === undefined) return runtimeLog.appendBatch(dir, batch, limits, async () => {});
         const workloadDir = positionsDir(position.instance.workload_id);
         const { cursor: before, interrupted } = await readPositionState(workloadDir, position.instance, logDir);
-        if (interrupted) await dropPart(dir, interrupted, interrupted.length);
-        return appendBatch(dir, batch, limits, (at) =>
+        if (interrupted) await runtimeLog.dropPart(dir, interrupted, interrupted.length);
+        return runtimeLog.appendBatch(dir, batch, limits, (at) =>
           intendPosition(workloadDir, projectId, position, { at, batch, before }),
         );
       }),
-    readRuntime: async (projectId, query) => readPage(logDir(projectId), query),
-    visitRuntime: async (projectId, query, visit) => visitRuntime(logDir(projectId), query, visit),
+    readRuntime: async (projectId, query) => runtimeLog.readPage(logDir(projectId), query),
+    visitRuntime: async (projectId, query, visit) => runtimeLog.visitRuntime(logDir(projectId), query, visit),
     readPosition: async (instance) =>
       (await readPositionState(positionsDir(instance.workload_id), instance, logDir)).cursor,
     appendRequests: (projectId, requests) =>
       runExclusive(`requests ${projectId}`, async () => {
-        await appendBatch(requestDir(projectId), encodeRequests(requests), requestLimits, async () => {});
+        await runtimeLog.appendBatch(requestDir(projectId), encodeRequests(requests), requestLimits, async () => {});
       }),
     visitRequests: (projectId, range, visit) =>
-      visitLines(requestDir(projectId), range, (line) => {
+      runtimeLog.visitLines(requestDir(projectId), range, (line) => {
         const request = parseJson<StoredRequest>(line);
         return request === undefined || visit(request);
       }),

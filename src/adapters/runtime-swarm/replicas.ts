@@ -3,26 +3,16 @@ import type { DockerApi } from "../../kit/docker-api.ts";
 import type { Instance, InstanceExit } from "../../ports/runtime.ts";
 import { labels } from "../../containers/settings.ts";
 import type { ContainerDetails } from "../../containers/containers.ts";
-import {
-  addressOf,
-  endedLabel,
-  isDown,
-  listNodes,
-  listAttempts,
-  listTasks,
-  type SwarmNode,
-  type SwarmAttempt,
-  type SwarmTask,
-} from "./swarm-api.ts";
+import * as swarmApi from "./swarm-api.ts";
 import type { SwarmContext } from "./settings.ts";
 
 /** One attempt of a replica: a service and its only task. */
 export interface SwarmReplica {
   readonly name: string;
-  readonly service: SwarmAttempt;
+  readonly service: swarmApi.SwarmAttempt;
   /** Undefined until the swarm has created it. */
-  readonly task: SwarmTask | undefined;
-  readonly node: SwarmNode | undefined;
+  readonly task: swarmApi.SwarmTask | undefined;
+  readonly node: swarmApi.SwarmNode | undefined;
   readonly address: Instance["address"];
   /** Null while it runs. */
   readonly exit: InstanceExit | null;
@@ -43,9 +33,9 @@ export interface ReplicaMemory {
 
 /** Returns all replicas of this data folder, including those that wait for a machine. */
 export async function readReplicas(context: SwarmContext, memory: ReplicaMemory): Promise<readonly SwarmReplica[]> {
-  const services = await listAttempts(context);
+  const services = await swarmApi.listAttempts(context);
   if (services.length === 0) return [];
-  const [tasks, nodes] = await Promise.all([listTasks(context), listNodes(context)]);
+  const [tasks, nodes] = await Promise.all([swarmApi.listTasks(context), swarmApi.listNodes(context)]);
   const { lost } = memory;
   rememberPorts(tasks, memory.ports);
   forgetOthers(memory.killed, tasks);
@@ -71,12 +61,12 @@ export const keyOf = ({ service: { Spec: spec } }: Pick<SwarmReplica, "service">
   attempt: Number(spec.Labels[labels.attempt]),
 });
 
-function forgetOthers(known: Map<string, unknown>, tasks: readonly SwarmTask[]): void {
+function forgetOthers(known: Map<string, unknown>, tasks: readonly swarmApi.SwarmTask[]): void {
   const listed = new Set(tasks.map(({ ID }) => ID));
   for (const id of known.keys()) if (!listed.has(id)) known.delete(id);
 }
 
-function rememberPorts(tasks: readonly SwarmTask[], ports: Map<string, number>): void {
+function rememberPorts(tasks: readonly swarmApi.SwarmTask[], ports: Map<string, number>): void {
   forgetOthers(ports, tasks);
   for (const { ID: id, Status: status } of tasks) {
     const port = status.PortStatus?.Ports?.[0]?.PublishedPort;
@@ -86,24 +76,26 @@ function rememberPorts(tasks: readonly SwarmTask[], ports: Map<string, number>):
 
 /** The first task is the application; stopping a service adds a second task, which fits no machine. */
 function toReplica(
-  service: SwarmAttempt,
-  tasks: readonly SwarmTask[],
+  service: swarmApi.SwarmAttempt,
+  tasks: readonly swarmApi.SwarmTask[],
   {
     machines,
     ports,
-  }: { readonly machines: ReadonlyMap<string, SwarmNode>; readonly ports: ReadonlyMap<string, number> },
+  }: { readonly machines: ReadonlyMap<string, swarmApi.SwarmNode>; readonly ports: ReadonlyMap<string, number> },
 ): SwarmReplica {
   const [task] = tasks.toSorted((one, other) => one.CreatedAt.localeCompare(other.CreatedAt));
   const node = task?.NodeID === undefined ? undefined : machines.get(task.NodeID);
   const exit = task === undefined || isLiving(task) ? null : exitOf(task);
   const port = task === undefined ? undefined : ports.get(task.ID);
-  const address = node === undefined || port === undefined || exit !== null ? null : { host: addressOf(node), port };
+  const address =
+    node === undefined || port === undefined || exit !== null ? null : { host: swarmApi.addressOf(node), port };
   return { name: service.Spec.Name, service, task, node, address, exit };
 }
 
-const isLiving = ({ Status: { State: state } }: SwarmTask): boolean => beforeStart.has(state) || living.has(state);
+const isLiving = ({ Status: { State: state } }: swarmApi.SwarmTask): boolean =>
+  beforeStart.has(state) || living.has(state);
 
-function exitOf({ Status: status }: SwarmTask): InstanceExit {
+function exitOf({ Status: status }: swarmApi.SwarmTask): InstanceExit {
   const code = status.ContainerStatus?.ExitCode ?? null;
   return { code, out_of_memory: false, at: new Date(status.Timestamp) };
 }
@@ -122,7 +114,7 @@ async function explainKill(
 ): Promise<SwarmReplica> {
   const { exit, task, service } = replica;
   const container = task?.Status.ContainerStatus?.ContainerID;
-  const wasAsked = service.Spec.Labels[endedLabel] !== undefined;
+  const wasAsked = service.Spec.Labels[swarmApi.endedLabel] !== undefined;
   if (exit?.code !== killedCode || wasAsked || task === undefined || container === undefined) return replica;
   const call = { path: `/containers/${container}/json`, timeoutMs: inspectMs };
   const inspect = (engine: DockerApi) =>
@@ -136,8 +128,8 @@ async function explainKill(
 }
 
 /** Returns whether this machine seems to be cut off: most machines appear to be down. Running replicas are not given up then. */
-function looksCutOff(nodes: readonly SwarmNode[]): boolean {
-  return nodes.filter(isDown).length * 2 > nodes.length;
+function looksCutOff(nodes: readonly swarmApi.SwarmNode[]): boolean {
+  return nodes.filter(swarmApi.isDown).length * 2 > nodes.length;
 }
 
 /** Marks a replica as exited if its machine is down or gone, unless it still accepts connections. One given up stays so. */
@@ -148,7 +140,7 @@ async function giveUpLost(
   if (replica.exit !== null || !hasStarted(replica)) return replica;
   const known = lost.get(replica.name);
   if (known !== undefined) return { ...replica, address: null, exit: known };
-  const isGone = replica.node === undefined || isDown(replica.node);
+  const isGone = replica.node === undefined || swarmApi.isDown(replica.node);
   if (!isGone || isCutOff || (replica.address !== null && (await answers(replica.address)))) return replica;
   const exit = { code: null, out_of_memory: false, machine_lost: true, at: new Date() } as const;
   lost.set(replica.name, exit);

@@ -9,17 +9,7 @@ import { readResolvers } from "../../sandbox/resolvers.ts";
 import type { Guard } from "./guard.ts";
 import { registeredImage } from "./image-registry.ts";
 import { filesOf, attemptSpec } from "./attempt-spec.ts";
-import {
-  isDown,
-  isLost,
-  listNodes,
-  listAttempts,
-  listTasks,
-  machineLabel,
-  type SwarmTask,
-  type SwarmNode,
-  type SwarmAttempt,
-} from "./swarm-api.ts";
+import * as swarmApi from "./swarm-api.ts";
 import { swarmFile } from "./swarm-files.ts";
 import { openOverlay } from "./swarm-networks.ts";
 import type { SwarmContext } from "./settings.ts";
@@ -95,7 +85,7 @@ async function createAttempt(context: SwarmContext, guard: Guard, creation: Crea
     const spec = attemptSpec(body, {
       ...{ name, image, files, network, machine, port: workload.port },
       nameServers: readResolvers().addresses,
-      labels: { ...body.Labels, [machineLabel]: machine },
+      labels: { ...body.Labels, [swarmApi.machineLabel]: machine },
     });
     const headers = { "x-registry-auth": context.registry.authHeader };
     await unlessStatus(context.managers.call({ method: "POST", path: "/services/create", body: spec, headers }), 409);
@@ -109,12 +99,12 @@ export async function awaitMachine(
   workloadId: string,
   limits: { readonly guarded: ReadonlySet<string>; readonly without: string | null },
 ): Promise<string> {
-  const read = () => Promise.all([listNodes(context), listAttempts(context)]);
+  const read = () => Promise.all([swarmApi.listNodes(context), swarmApi.listAttempts(context)]);
   const choose = ([nodes, services]: Awaited<ReturnType<typeof read>>) =>
     chooseMachine(workloadId, nodes, { ...limits, services });
   const settled = async () => {
     const found = await read();
-    const isUnsettled = found[0].some((node) => node.Status.State === "unknown" && !isDown(node));
+    const isUnsettled = found[0].some((node) => node.Status.State === "unknown" && !swarmApi.isDown(node));
     return isUnsettled ? undefined : choose(found);
   };
   return (await until(settled, { timeoutMs: settleMs, firstMs: 50, atMostMs: 250 })) ?? choose(await read());
@@ -134,13 +124,13 @@ const underWay = new Set(["new", "allocated", "pending", "assigned", "accepted",
 /** Resolves once the application has started, or with the reason if its machine refused to start it or was lost meanwhile. */
 export async function awaitStarted(context: SwarmContext, name: string): Promise<string | undefined> {
   const outcome = async (): Promise<{ readonly problem?: string } | undefined> => {
-    const [task] = (await listTasks(context, name)).toSorted((one, other) =>
+    const [task] = (await swarmApi.listTasks(context, name)).toSorted((one, other) =>
       one.CreatedAt.localeCompare(other.CreatedAt),
     );
     if (task === undefined) return undefined;
     if (isRefused(task)) return { problem: task.Status.Err ?? "rejected" };
     if (!underWay.has(task.Status.State) && !lacksPort(task)) return {};
-    return (await isLost(context, task.NodeID)) ? { problem: "its machine is down" } : undefined;
+    return (await swarmApi.isLost(context, task.NodeID)) ? { problem: "its machine is down" } : undefined;
   };
   const started = await until(outcome, { timeoutMs: startMs, firstMs: 50, atMostMs: 250 });
   if (started === undefined) throw new Error(`no machine started ${name} within ${startMs / 1000} s`);
@@ -148,17 +138,17 @@ export async function awaitStarted(context: SwarmContext, name: string): Promise
 }
 
 /** Returns whether the machine refused the task before the application started. Of a `failed` task, only the message shows it. */
-function isRefused({ Status: { State: state, Err: said = "" } }: SwarmTask): boolean {
+function isRefused({ Status: { State: state, Err: said = "" } }: swarmApi.SwarmTask): boolean {
   return state === "rejected" || (state === "failed" && said.startsWith("starting container failed"));
 }
 
 /** A task is starting a moment before its published port is known. */
-function lacksPort({ Status: status }: SwarmTask): boolean {
+function lacksPort({ Status: status }: swarmApi.SwarmTask): boolean {
   return status.State === "starting";
 }
 
 interface Surroundings {
-  readonly services: readonly SwarmAttempt[];
+  readonly services: readonly swarmApi.SwarmAttempt[];
   readonly guarded: ReadonlySet<string>;
   /** The machine that refused this replica. */
   readonly without?: string | null;
@@ -171,7 +161,7 @@ interface Surroundings {
  */
 export function chooseMachine(
   workloadId: string,
-  nodes: readonly SwarmNode[],
+  nodes: readonly swarmApi.SwarmNode[],
   { services, guarded, without = null }: Surroundings,
 ): string {
   const fit = nodes.filter(
@@ -179,7 +169,7 @@ export function chooseMachine(
       status.State === "ready" && spec.Availability === "active" && guarded.has(ID),
   );
   const load = (id: string) => {
-    const here = services.filter(({ Spec: spec }) => spec.Labels[machineLabel] === id);
+    const here = services.filter(({ Spec: spec }) => spec.Labels[swarmApi.machineLabel] === id);
     return [here.filter(({ Spec: spec }) => spec.Labels[labels.workload] === workloadId).length, here.length] as const;
   };
   const [best] = fit

@@ -9,15 +9,7 @@ import { awaitOutcome, type AwaitedOutcome } from "../await-outcome.ts";
 import { Refused, type Context, type Handlers } from "../context.ts";
 import { diskUseOf, requireRoomInDatabase } from "../disk/disk.ts";
 import { databaseOf, partMissing } from "../database/database.ts";
-import {
-  deploymentCreatedAt,
-  deploymentOutcome,
-  isDatabaseUsed,
-  keepDatabase,
-  restartDeployment,
-  rollBack,
-  textOfNothing,
-} from "../deployments/deployments.ts";
+import * as deployments from "../deployments/deployments.ts";
 import { markVariablesChanged } from "../env/env.ts";
 import { setArchived } from "./archive-queries.ts";
 import { outsideText } from "./archive-rules.ts";
@@ -155,11 +147,11 @@ export const backups: Handlers<"backups"> = {
     const previous = await lockIdleDatabase(ctx, body.database);
     await insertRestored(ctx.tx, { ...key, name: previous, backup_id: null });
     await markVariablesChanged(ctx.platform.wakeups, ctx.tx, key);
-    await keepDatabase(ctx.tx, key, previous);
+    await deployments.keepDatabase(ctx.tx, key, previous);
     await setLiveDatabase(ctx.tx, key, body.database);
     await ctx.platform.wakeups.send(ctx.tx, "databases", key.project_id);
     const restart = await (body.deployment === undefined
-      ? restartDeployment(ctx.platform, ctx.tx, key, "variables")
+      ? deployments.restartDeployment(ctx.platform, ctx.tx, key, "variables")
       : goBack(ctx, body.deployment));
     if (restart.outcome === "in_progress") return ctx.fail("deploy_in_progress");
     ctx.note({ target: body.database, detail: { previous, deployment: body.deployment } });
@@ -168,7 +160,7 @@ export const backups: Handlers<"backups"> = {
       async outcome(signal) {
         // Without an active deployment, or in a suspended organization, nothing runs that could use either database.
         if (restart.outcome === "made")
-          await deploymentOutcome(ctx, restart.id, { signal, unhealthy }).catch((error: unknown) => {
+          await deployments.deploymentOutcome(ctx, restart.id, { signal, unhealthy }).catch((error: unknown) => {
             throw error instanceof Refused ? stillUsing(previous, error) : error;
           });
         return { database: body.database, previous };
@@ -179,7 +171,7 @@ export const backups: Handlers<"backups"> = {
   async drop(ctx, { params }) {
     const { key } = ctx.project;
     await lockIdleDatabase(ctx, params.database);
-    if (await isDatabaseUsed(ctx.tx, key, params.database)) return ctx.fail("conflict", stillUsed);
+    if (await deployments.isDatabaseUsed(ctx.tx, key, params.database)) return ctx.fail("conflict", stillUsed);
     await markDropped(ctx.tx, key, params.database);
     await ctx.platform.wakeups.send(ctx.tx, "backups", key.project_id);
     ctx.note({ target: params.database });
@@ -190,8 +182,8 @@ export const backups: Handlers<"backups"> = {
 async function goBack(ctx: Context<"backups.promote">, number: number) {
   const missing = missingScope(ctx.caller, route("deployments.rollback"));
   if (missing !== undefined) return ctx.fail("insufficient_scope", { error: `The token lacks the scope ${missing}.` });
-  const made = await rollBack(ctx.platform, ctx.tx, ctx.project.key, number);
-  if (made.outcome === "nothing") return ctx.fail("nothing_to_roll_back", textOfNothing(number));
+  const made = await deployments.rollBack(ctx.platform, ctx.tx, ctx.project.key, number);
+  if (made.outcome === "nothing") return ctx.fail("nothing_to_roll_back", deployments.textOfNothing(number));
   return made.outcome === "org_suspended" ? ctx.fail(made.outcome) : made;
 }
 
@@ -270,7 +262,7 @@ async function chosen(ctx: Context<"backups.restore">, id: string | undefined) {
 
 async function before(ctx: Context<"backups.restore">, number: number): Promise<Date> {
   const { org_id, id } = ctx.project;
-  const createdAt = await deploymentCreatedAt(ctx.tx, { org_id, project_id: id }, number);
+  const createdAt = await deployments.deploymentCreatedAt(ctx.tx, { org_id, project_id: id }, number);
   if (createdAt !== undefined) return new Date(createdAt);
   return ctx.fail("not_found", {
     error: `The project has no deployment ${number}.`,

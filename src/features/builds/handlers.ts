@@ -8,17 +8,7 @@ import { aheadOf } from "./ahead.ts";
 import { isLogFinished } from "./builds.ts";
 import { cancelWork, cancelled } from "./cancel.ts";
 import { listBuilds, selectBuild, selectOutcome } from "./queries.ts";
-import {
-  buildUpload,
-  commitToChange,
-  deployedAs,
-  givenFiles,
-  placeOf,
-  planFiles,
-  planRef,
-  requireUpload,
-  type Uploaded,
-} from "./source.ts";
+import * as source from "./source.ts";
 import { uploadToPreview } from "./upload-to-preview.ts";
 
 const mostLogBytes = 1024 * 1024;
@@ -53,9 +43,9 @@ export const builds: Handlers<"builds"> = {
 
   async source(ctx, { query }) {
     const { repositories } = ctx.platform.ports;
-    const { base: newest, branch } = await placeOf(ctx.platform, ctx.project);
+    const { base: newest, branch } = await source.placeOf(ctx.platform, ctx.project);
     const ahead = await aheadOf({ db: ctx.platform.db, repositories }, { ...ctx.project.key, branch });
-    const commit = query.commit === undefined ? newest : await deployedAs(ctx, query.commit);
+    const commit = query.commit === undefined ? newest : await source.deployedAs(ctx, query.commit);
     if (commit === undefined) return ctx.fail("not_found", noSuchCommit);
     if (commit === null)
       return query.path === undefined ? { commit, ahead, files: [], text: null } : ctx.fail("not_found");
@@ -74,7 +64,7 @@ export const builds: Handlers<"builds"> = {
 
   async upload(ctx, { query, body }) {
     const branch = chooseBranch(ctx, query.branch);
-    await requireUpload(ctx);
+    await source.requireUpload(ctx);
     const { message = "Upload" } = query;
     const sent = { content: { archive: body }, removed: [], keepsOthers: false, message };
     return deliver(ctx, sent, { branch, startsAtLive: false });
@@ -82,14 +72,14 @@ export const builds: Handlers<"builds"> = {
 
   async change(ctx, { body }) {
     const branch = chooseBranch(ctx, body.branch);
-    await requireUpload(ctx);
+    await source.requireUpload(ctx);
     const { files, delete: removed, message = describeChange(files, removed) } = body;
     if (files.length + removed.length === 0)
       return ctx.fail("invalid_request", { error: "Give at least one file to write or to delete." });
     const startsAtLive = body.base === "live";
     const wanted = { expected: body.expected_commit, startsAtLive: startsAtLive && branch === null };
-    const chooseBase = (newest: string | null) => commitToChange(ctx, wanted, newest);
-    const changed = { content: givenFiles(files), removed, keepsOthers: true, message, chooseBase };
+    const chooseBase = (newest: string | null) => source.commitToChange(ctx, wanted, newest);
+    const changed = { content: source.givenFiles(files), removed, keepsOthers: true, message, chooseBase };
     return deliver(ctx, changed, { branch, startsAtLive });
   },
 
@@ -98,14 +88,17 @@ export const builds: Handlers<"builds"> = {
     await requireRoomForBuild(ctx);
     const hasFiles = files.length + removed.length > 0;
     if (ref !== undefined && hasFiles) return ctx.fail("invalid_request", { error: "Give either `ref` or files." });
-    if (!hasFiles) return { outcome: (signal) => planRef(ctx, ref, signal) };
-    return { outcome: (signal) => planFiles(ctx, { content: givenFiles(files), removed, keepsOthers: true }, signal) };
+    if (!hasFiles) return { outcome: (signal) => source.planRef(ctx, ref, signal) };
+    return {
+      outcome: (signal) =>
+        source.planFiles(ctx, { content: source.givenFiles(files), removed, keepsOthers: true }, signal),
+    };
   },
 
   async "plan-upload"(ctx, { body }) {
     await requireRoomForBuild(ctx);
     const sent = { content: { archive: body }, removed: [], keepsOthers: false };
-    return { outcome: (signal) => planFiles(ctx, sent, signal) };
+    return { outcome: (signal) => source.planFiles(ctx, sent, signal) };
   },
 
   async logs(ctx, { params, query }) {
@@ -123,12 +116,12 @@ export const builds: Handlers<"builds"> = {
 /** Sends files to the project, or to the preview of a branch. */
 function deliver(
   ctx: Context<"builds.upload"> | Context<"builds.change">,
-  sent: Uploaded,
+  sent: source.Uploaded,
   { branch, startsAtLive }: { readonly branch: string | null; readonly startsAtLive: boolean },
 ) {
   const changesLate = true as const;
   if (branch === null)
-    return { changesLate, outcome: async () => ({ ...(await buildUpload(ctx, sent)), preview: null }) };
+    return { changesLate, outcome: async () => ({ ...(await source.buildUpload(ctx, sent)), preview: null }) };
   ctx.note({ action: "preview.changed", target: branch });
   const outcome = (signal: AbortSignal) => uploadToPreview(ctx, sent, { branch, startsAtLive }, signal);
   return { changesLate, outcome };

@@ -7,35 +7,19 @@ import { newId } from "../../kit/ids.ts";
 import type { ServerAddress } from "../../kit/server-address.ts";
 import { carryServer, connectServer, type ServerTls } from "../../kit/server-tls.ts";
 import { DatabaseWorkFailed, type DatabaseSpec } from "../../ports/postgres-host.ts";
-import {
-  ArchiveDamaged,
-  furtherName,
-  hasDatabase,
-  insertRestored,
-  restorableBackup,
-  restoredDatabases,
-  readPieces,
-  storedBackup,
-  unpackArchive,
-  type StoredBackup,
-} from "../backups/backups.ts";
+import * as backups from "../backups/backups.ts";
 import { Refused, type Context, type HandlerPlatform, type Tunnel } from "../context.ts";
 import { requireRoomInDatabase } from "../disk/disk.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 import { awaken, noBranch, serverOf, specOf } from "./database.ts";
 import { databaseOf } from "./queries.ts";
-import {
-  insertTunnel,
-  keepTunnelAlive,
-  livingTunnels,
-  markTunnelClosed,
-  openTunnel,
-  selectTunnel,
-  type NewTunnel,
-} from "./tunnel-queries.ts";
+import * as tunnelQueries from "./tunnel-queries.ts";
 
 type AskingContext = Context<"database.connect"> | Context<"database.dump"> | Context<"database.import">;
-type Wanted = Pick<NewTunnel, "purpose" | "format" | "database_name" | "branch" | "backup_id" | "encrypted">;
+type Wanted = Pick<
+  tunnelQueries.NewTunnel,
+  "purpose" | "format" | "database_name" | "branch" | "backup_id" | "encrypted"
+>;
 
 /** Creates a tunnel to the database that its token may open within a minute. */
 export async function requestTunnel(ctx: AskingContext, wanted: Wanted): Promise<Result<"database.tunnel">> {
@@ -45,19 +29,24 @@ export async function requestTunnel(ctx: AskingContext, wanted: Wanted): Promise
   if (row === undefined) return branch === undefined ? ctx.fail("no_database") : ctx.fail("not_found", noBranch);
   if (serverOf(row) === null)
     return ctx.fail("unavailable", { error: "The database is still being created. Try again in a moment." });
-  if (database_name !== null && wanted.purpose !== "import" && !(await hasDatabase(ctx.tx, row, database_name)))
+  if (database_name !== null && wanted.purpose !== "import" && !(await backups.hasDatabase(ctx.tx, row, database_name)))
     return ctx.fail("not_found");
   return createTunnel(ctx, wanted);
 }
 
 async function createTunnel(ctx: AskingContext, wanted: Wanted): Promise<Result<"database.tunnel">> {
   const { key } = ctx.project;
-  if ((await livingTunnels(ctx.tx, key.org_id)) >= limits.tunnels_per_organization)
+  if ((await tunnelQueries.livingTunnels(ctx.tx, key.org_id)) >= limits.tunnels_per_organization)
     return ctx.fail("conflict", {
       error: `${limits.tunnels_per_organization} tunnels of the organization are open already.`,
       hint: "End one of them first. A tunnel whose client disappeared ends by itself within a minute.",
     });
-  const tunnel = await insertTunnel(ctx.tx, { ...key, ...wanted, id: newId("tun"), token_id: ctx.caller.token_id });
+  const tunnel = await tunnelQueries.insertTunnel(ctx.tx, {
+    ...key,
+    ...wanted,
+    id: newId("tun"),
+    token_id: ctx.caller.token_id,
+  });
   ctx.note({ target: ctx.project.slug, detail: { tunnel: tunnel.id } });
   return tunnel;
 }
@@ -75,7 +64,7 @@ export async function requestDownload(ctx: Context<"database.dump">, wanted: Wan
   const { backup_id, format, encrypted, database, branch } = wanted;
   if (database !== undefined || branch !== undefined)
     return ctx.fail("conflict", { error: "Give a database, a branch or a backup, not several." });
-  const backup = await restorableBackup(ctx.tx, ctx.project.key, ctx.caller, backup_id);
+  const backup = await backups.restorableBackup(ctx.tx, ctx.project.key, ctx.caller, backup_id);
   if (backup === undefined) return ctx.fail("not_found");
   if (backup.status !== "completed")
     return ctx.fail("conflict", {
@@ -91,13 +80,13 @@ const mostFurther = 5;
 export async function requestImport(ctx: Context<"database.import">, format: "custom" | "plain") {
   await requireRoomInDatabase(ctx);
   const { org_id, project_id } = ctx.project.key;
-  const further = await restoredDatabases(ctx.tx, org_id, project_id);
+  const further = await backups.restoredDatabases(ctx.tx, org_id, project_id);
   if (further.length >= mostFurther)
     return ctx.fail("conflict", {
       error: `The project already has ${further.length} databases beside the live one.`,
       hint: "Drop one that is no longer needed: DELETE /v1/projects/:slug/database/restored/:database.",
     });
-  return requestTunnel(ctx, { purpose: "import", format, database_name: furtherName("imported") });
+  return requestTunnel(ctx, { purpose: "import", format, database_name: backups.furtherName("imported") });
 }
 
 /** Returns a tunnel, or opens it when the request is an upgrade. */
@@ -107,16 +96,17 @@ export async function showOrOpen(
   isConnection: boolean,
 ): Promise<Result<"database.tunnel">> {
   const { key } = ctx.project;
-  const found = await selectTunnel(ctx.platform.db, key, id);
+  const found = await tunnelQueries.selectTunnel(ctx.platform.db, key, id);
   if (found === undefined) return ctx.fail("not_found");
   const { token_id, ...shown } = found;
   if (!ctx.isUpgrade) return shown;
   // Other tokens of the organization can see the tunnel but not use it.
   if (token_id !== ctx.caller.token_id) return ctx.fail("conflict", { error: "Another token requested this tunnel." });
   const { platform } = ctx;
-  const backup = found.backup_id === null ? undefined : await storedBackup(platform.db, key.org_id, found.backup_id);
+  const backup =
+    found.backup_id === null ? undefined : await backups.storedBackup(platform.db, key.org_id, found.backup_id);
   if (backup?.content === "files") {
-    if (!(await openTunnel(platform.db, id, null))) return ctx.fail("conflict", gone);
+    if (!(await tunnelQueries.openTunnel(platform.db, id, null))) return ctx.fail("conflict", gone);
     return ctx.tunnel((tunnel) =>
       serve({ platform, id }, tunnel, () => serveFiles({ platform, ...found }, backup, tunnel)),
     );
@@ -134,7 +124,7 @@ export async function showOrOpen(
   const own = specOf(ctx.platform.vault, row);
   const spec = found.database === null ? own : { ...own, database_name: found.database };
   const role = needsRole(found) ? `${own.role_name}_t${randomBytes(6).toString("hex")}` : null;
-  if (!(await openTunnel(platform.db, id, role))) return ctx.fail("conflict", gone);
+  if (!(await tunnelQueries.openTunnel(platform.db, id, role))) return ctx.fail("conflict", gone);
   const { purpose, format, backup_id, encrypted } = found;
   const opened = { platform, key, id, purpose, format, backup_id, encrypted, role, spec, own };
   const dropRole = async () => {
@@ -152,11 +142,11 @@ export async function showOrOpen(
 
 const gone = { error: "The tunnel was already opened, or it expired before it was opened. Request a new one." };
 
-function needsRole({ purpose, format }: Pick<NewTunnel, "purpose" | "format">): boolean {
+function needsRole({ purpose, format }: Pick<tunnelQueries.NewTunnel, "purpose" | "format">): boolean {
   return purpose === "session" || (purpose === "import" && format === "plain");
 }
 
-interface Opened extends Pick<NewTunnel, "purpose" | "format"> {
+interface Opened extends Pick<tunnelQueries.NewTunnel, "purpose" | "format"> {
   readonly platform: HandlerPlatform;
   readonly key: ProjectKey;
   readonly id: string;
@@ -174,24 +164,24 @@ interface Served extends Pick<Opened, "platform" | "id"> {
 }
 
 async function serve({ platform, id, dropRole }: Served, tunnel: Tunnel, work: () => Promise<void>): Promise<void> {
-  const timer = setInterval(() => void keepTunnelAlive(platform.db, id).catch(() => {}), aliveEveryMs);
+  const timer = setInterval(() => void tunnelQueries.keepTunnelAlive(platform.db, id).catch(() => {}), aliveEveryMs);
   let reason = "done";
   try {
     await work();
   } catch (error) {
     reason = tunnel.signal.aborted ? reasonOf(tunnel.signal.reason) : reasonOf(error);
-    if (error instanceof ArchiveDamaged) throw new Refused("backup_damaged", { error: error.message });
+    if (error instanceof backups.ArchiveDamaged) throw new Refused("backup_damaged", { error: error.message });
     if (error instanceof DatabaseWorkFailed) throw new Refused("conflict", { error: error.message, foreign: true });
     throw error;
   } finally {
     clearInterval(timer);
     await dropRole?.();
-    await markTunnelClosed(platform.db, id, reason);
+    await tunnelQueries.markTunnelClosed(platform.db, id, reason);
   }
 }
 
 function reasonOf(error: unknown): string {
-  if (error instanceof Refused || error instanceof DatabaseWorkFailed || error instanceof ArchiveDamaged)
+  if (error instanceof Refused || error instanceof DatabaseWorkFailed || error instanceof backups.ArchiveDamaged)
     return error.message.slice(0, 200);
   return "The connection ended.";
 }
@@ -209,7 +199,7 @@ async function serveAs(opened: Opened, tunnel: Tunnel): Promise<void> {
     await (opened.format === "plain" ? importByClient(opened, tunnel) : importArchive(opened, tunnel));
     await opened.platform.db
       .transaction()
-      .execute((tx) => insertRestored(tx, { ...opened.key, name: database_name, backup_id: null }));
+      .execute((tx) => backups.insertRestored(tx, { ...opened.key, name: database_name, backup_id: null }));
   } catch (error) {
     await postgresHost.dropDatabase(opened.own, database_name);
     throw error;
@@ -236,19 +226,19 @@ async function serveDump(opened: Opened, tunnel: Tunnel): Promise<void> {
 
 /** Opens a backup's archive; the stream fails at its end when the file differs from what was stored. */
 async function archiveOf({ platform, key }: Opened, backupId: string, signal: AbortSignal): Promise<Readable> {
-  const backup = await storedBackup(platform.db, key.org_id, backupId);
+  const backup = await backups.storedBackup(platform.db, key.org_id, backupId);
   const storage = platform.ports.storages.named[backup?.storage ?? ""];
   if (backup === undefined || storage === undefined)
     throw new Refused("conflict", { error: "The backup was deleted, or its storage is no longer configured." });
   const { storage_key, sha256 } = backup;
-  return unpackArchive({ storage, key: storage_key ?? "", sha256: sha256 ?? "", signal, onBytes: () => {} });
+  return backups.unpackArchive({ storage, key: storage_key ?? "", sha256: sha256 ?? "", signal, onBytes: () => {} });
 }
 
 /** Sends a backup of files as a tar archive. */
-async function serveFiles(opened: Sent, backup: StoredBackup, tunnel: Tunnel): Promise<void> {
+async function serveFiles(opened: Sent, backup: backups.StoredBackup, tunnel: Tunnel): Promise<void> {
   const { storages } = opened.platform.ports;
   const list = { key: backup.storage_key ?? "", sha256: backup.sha256 ?? "", signal: tunnel.signal, onBytes: () => {} };
-  await send(opened, readPieces(list, backup.storage ?? "", storages), tunnel);
+  await send(opened, backups.readPieces(list, backup.storage ?? "", storages), tunnel);
 }
 
 type Sent = Pick<Opened, "platform" | "encrypted">;

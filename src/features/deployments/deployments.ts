@@ -7,26 +7,7 @@ import type { Vault } from "../../store/vault.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
 import type { Context, RefusalText } from "../context.ts";
 import { sealVariables, variablesOf } from "../env/env.ts";
-import {
-  activeOf,
-  buildCreatedAt,
-  comingDeployment,
-  deployedCommit,
-  goodBefore,
-  goodOf,
-  hasTokenEnded,
-  insertDeployment,
-  lockProjectStatus,
-  lockStarting,
-  numberOf,
-  setActive,
-  setEnded,
-  setReplicas,
-  setSwitching,
-  setTakingOver,
-  type DeploymentRow,
-  type TakenDeployment,
-} from "./queries.ts";
+import * as queries from "./queries.ts";
 import { isOwnFault } from "./rules.ts";
 import { sql } from "kysely";
 
@@ -75,7 +56,7 @@ export type CreateDeploymentResult<Reason extends string> =
   | MadeDeployment
   | { readonly outcome: "in_progress" | "project_deleted" | "org_suspended" | Reason };
 
-type Source = Pick<DeploymentRow, "org_id" | "project_id" | "build_id" | "commit" | "image">;
+type Source = Pick<queries.DeploymentRow, "org_id" | "project_id" | "build_id" | "commit" | "image">;
 
 interface BuiltSource extends Source {
   readonly trigger: "push" | "upload" | "follow" | "redeploy";
@@ -96,10 +77,10 @@ export async function deployBuild(
   tx: Tx,
   source: BuiltSource,
 ): Promise<CreateDeploymentResult<"branch_moved" | "token_ended">> {
-  const project = await lockProjectStatus(tx, source.org_id, source.project_id);
+  const project = await queries.lockProjectStatus(tx, source.org_id, source.project_id);
   if (project.standing !== "living") return { outcome: project.standing };
-  if (await hasTokenEnded(tx, source.build_id)) return { outcome: "token_ended" };
-  if (await comingDeployment(tx, source.org_id, source.project_id)) return { outcome: "in_progress" };
+  if (await queries.hasTokenEnded(tx, source.build_id)) return { outcome: "token_ended" };
+  if (await queries.comingDeployment(tx, source.org_id, source.project_id)) return { outcome: "in_progress" };
   if (await hasMoved(tx, source)) return { outcome: "branch_moved" };
   const variables = await variablesOf(tx, dependencies.vault, source);
   return createDeployment(dependencies, tx, {
@@ -121,10 +102,11 @@ export async function deployBuild(
  */
 async function hasMoved(tx: Tx, source: BuiltSource): Promise<boolean> {
   if (source.trigger === "redeploy" || source.rehearse_only) return false;
-  const deployed = await deployedCommit(tx, source.org_id, source.project_id, source.branch);
+  const deployed = await queries.deployedCommit(tx, source.org_id, source.project_id, source.branch);
   if (deployed === undefined || [source.old_commit, source.parent].includes(deployed.commit)) return false;
   // A push that changes no watched path moves the branch without a deployment, so only deployments that went live meanwhile count.
-  const sinceMs = (await buildCreatedAt(tx, source)) - (deployed.old_commit === source.old_commit ? switchMs : 0);
+  const sinceMs =
+    (await queries.buildCreatedAt(tx, source)) - (deployed.old_commit === source.old_commit ? switchMs : 0);
   return Date.parse(deployed.activated_at ?? "") > sinceMs;
 }
 
@@ -139,11 +121,11 @@ export async function restartDeployment(
   trigger: "variables" | "restart",
 ): Promise<CreateDeploymentResult<"nothing">> {
   const { org_id, project_id } = project;
-  const locked = await lockProjectStatus(tx, org_id, project_id);
+  const locked = await queries.lockProjectStatus(tx, org_id, project_id);
   if (locked.standing !== "living") return { outcome: locked.standing };
-  const active = await activeOf(tx, org_id, project_id);
+  const active = await queries.activeOf(tx, org_id, project_id);
   if (active === undefined) return { outcome: "nothing" };
-  if (await comingDeployment(tx, org_id, project_id)) return { outcome: "in_progress" };
+  if (await queries.comingDeployment(tx, org_id, project_id)) return { outcome: "in_progress" };
   const variables = await variablesOf(tx, dependencies.vault, project);
   return createDeployment(dependencies, tx, {
     ...pick({ ...project, ...active }),
@@ -170,17 +152,18 @@ export async function rollBack(
   number?: number,
 ): Promise<MadeRollback | Exclude<CreateDeploymentResult<"nothing">, MadeDeployment>> {
   const { org_id, project_id } = project;
-  const locked = await lockProjectStatus(tx, org_id, project_id);
+  const locked = await queries.lockProjectStatus(tx, org_id, project_id);
   if (locked.standing !== "living") return { outcome: locked.standing };
-  const active = await activeOf(tx, org_id, project_id);
+  const active = await queries.activeOf(tx, org_id, project_id);
   if (active === undefined) return { outcome: "nothing" };
-  const standing = active.restored_from === null ? active.number : await numberOf(tx, org_id, active.restored_from);
+  const standing =
+    active.restored_from === null ? active.number : await queries.numberOf(tx, org_id, active.restored_from);
   const target =
     number === undefined
-      ? await goodBefore(tx, org_id, project_id, standing ?? active.number)
-      : await goodOf(tx, org_id, project_id, number);
+      ? await queries.goodBefore(tx, org_id, project_id, standing ?? active.number)
+      : await queries.goodOf(tx, org_id, project_id, number);
   if (target === undefined) return { outcome: "nothing" };
-  if (await comingDeployment(tx, org_id, project_id)) return { outcome: "in_progress" };
+  if (await queries.comingDeployment(tx, org_id, project_id)) return { outcome: "in_progress" };
   const variables = openVariables(dependencies.vault, {
     project_id,
     id: target.id,
@@ -218,19 +201,19 @@ function differingKeys(a: Readonly<Record<string, string>>, b: Readonly<Record<s
 export type Switched = "done" | "project_deleted" | "org_suspended" | "token_ended" | "lease_lost";
 
 /** Routes the project's requests to the deployment, if the project may be served now. The active deployment keeps running. */
-export function routeTo(tx: Tx, lease: Lease, deployment: TakenDeployment): Promise<Switched> {
-  return switchStep(tx, lease, deployment, () => setSwitching(tx, deployment));
+export function routeTo(tx: Tx, lease: Lease, deployment: queries.TakenDeployment): Promise<Switched> {
+  return switchStep(tx, lease, deployment, () => queries.setSwitching(tx, deployment));
 }
 
 /** Stops those process types of the active deployment that must not run twice. They start again if this deployment fails. */
-export function takeOver(tx: Tx, lease: Lease, deployment: TakenDeployment): Promise<Switched> {
-  return switchStep(tx, lease, deployment, () => setTakingOver(tx, deployment));
+export function takeOver(tx: Tx, lease: Lease, deployment: queries.TakenDeployment): Promise<Switched> {
+  return switchStep(tx, lease, deployment, () => queries.setTakingOver(tx, deployment));
 }
 
 /** Makes the deployment the active one, in place of the present one. */
-export function activate(tx: Tx, lease: Lease, deployment: TakenDeployment): Promise<Switched> {
+export function activate(tx: Tx, lease: Lease, deployment: queries.TakenDeployment): Promise<Switched> {
   return switchStep(tx, lease, deployment, async () => {
-    await setActive(tx, deployment);
+    await queries.setActive(tx, deployment);
     await restoreVariables(tx, deployment);
     await settleVariables(tx, deployment);
   });
@@ -239,13 +222,13 @@ export function activate(tx: Tx, lease: Lease, deployment: TakenDeployment): Pro
 async function switchStep(
   tx: Tx,
   lease: Lease,
-  { org_id, project_id, trigger, build_id }: TakenDeployment,
+  { org_id, project_id, trigger, build_id }: queries.TakenDeployment,
   step: () => Promise<void>,
 ): Promise<Switched> {
-  const { standing } = await lockProjectStatus(tx, org_id, project_id);
+  const { standing } = await queries.lockProjectStatus(tx, org_id, project_id);
   if (standing !== "living") return standing;
-  if (isOfBuild(trigger) && (await hasTokenEnded(tx, build_id))) return "token_ended";
-  if (!(await lockStarting(tx, lease))) return "lease_lost";
+  if (isOfBuild(trigger) && (await queries.hasTokenEnded(tx, build_id))) return "token_ended";
+  if (!(await queries.lockStarting(tx, lease))) return "lease_lost";
   await step();
   return "done";
 }
@@ -254,20 +237,20 @@ async function switchStep(
 export async function failDeployment(
   db: Db,
   lease: Lease,
-  deployment: TakenDeployment,
+  deployment: queries.TakenDeployment,
   failure: Failure,
 ): Promise<boolean> {
   return db.transaction().execute(async (tx) => {
     // Lock in the same order as `activate`, so that the two cannot deadlock.
-    await lockProjectStatus(tx, deployment.org_id, deployment.project_id);
-    if (!(await setEnded(tx, lease, failure))) return false;
+    await queries.lockProjectStatus(tx, deployment.org_id, deployment.project_id);
+    if (!(await queries.setEnded(tx, lease, failure))) return false;
     if (deployment.trigger === "variables" && isOwnFault(failure)) await settleVariables(tx, deployment);
     return true;
   });
 }
 
 export async function endRehearsed(db: Db, lease: Lease): Promise<void> {
-  await db.transaction().execute((tx) => setEnded(tx, lease, null));
+  await db.transaction().execute((tx) => queries.setEnded(tx, lease, null));
 }
 
 export function openVariables(
@@ -292,12 +275,12 @@ export async function variablesOfDeployment(
 async function createDeployment(
   dependencies: DeployDependencies,
   tx: Tx,
-  wanted: Omit<DeploymentRow, "id" | "sealed_variables"> & { variables: Record<string, string> },
+  wanted: Omit<queries.DeploymentRow, "id" | "sealed_variables"> & { variables: Record<string, string> },
 ): Promise<MadeDeployment> {
   const { variables, ...row } = wanted;
   const id = newId("dep");
   const sealed_variables = dependencies.vault.seal(row.project_id, `deployment:${id}`, JSON.stringify(variables));
-  const number = await insertDeployment(tx, { ...row, id, sealed_variables });
+  const number = await queries.insertDeployment(tx, { ...row, id, sealed_variables });
   await dependencies.wakeups.send(tx, "releases", id);
   return { outcome: "made", id, number };
 }
@@ -310,7 +293,7 @@ function pick(source: Source): Source {
 /** Sets how many replicas of `ctx.project` run; the reconciler starts and stops them. */
 export async function scaleProject(ctx: Context<"deployments.scale"> | Context<"orgs.scale">, replicas: number) {
   const { key, slug: target } = ctx.project;
-  await setReplicas(ctx.tx, key, replicas);
+  await queries.setReplicas(ctx.tx, key, replicas);
   await ctx.platform.wakeups.send(ctx.tx, "apps", key.project_id);
   ctx.note({ target, detail: { replicas } });
   return { replicas };

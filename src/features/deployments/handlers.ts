@@ -1,17 +1,7 @@
 import { registryOf } from "../../contract/image-name.ts";
 import { pageOf } from "../../kit/page.ts";
 import type { Tx } from "../../store/database.ts";
-import {
-  buildUpload,
-  givenFiles,
-  isUnseen,
-  newestSource,
-  releaseReach,
-  requestBuild,
-  requireMayDeploy,
-  requireUpload,
-  type Uploaded,
-} from "../builds/builds.ts";
+import * as builds from "../builds/builds.ts";
 import { isBranchName } from "../previews/previews.ts";
 import { Refused, type Context, type Handlers, type RefusalText } from "../context.ts";
 import { requireRoomForBuild } from "../disk/disk.ts";
@@ -45,17 +35,17 @@ export const deployments: Handlers<"deployments"> = {
   },
 
   async rehearse(ctx, { body }) {
-    requireMayDeploy(ctx);
+    builds.requireMayDeploy(ctx);
     await requireRoomForBuild(ctx);
     const { files, delete: removed, ...named } = body;
     const hasFiles = files.length + removed.length > 0;
     if (Object.values({ ...named, ...(hasFiles && { files }) }).filter((each) => each !== undefined).length > 1)
       return ctx.fail("invalid_request", { error: "Give only one of `branch`, `deployment` and files." });
     if (await comingDeployment(ctx.tx, ctx.project.org_id, ctx.project.id)) return ctx.fail("deploy_in_progress");
-    if (hasFiles) return rehearseFiles(ctx, { content: givenFiles(files), removed });
+    if (hasFiles) return rehearseFiles(ctx, { content: builds.givenFiles(files), removed });
     const { commit, branch, message, author } = await rehearsedSource(ctx, named);
     const { token_id, token_name: requested_by } = ctx.caller;
-    const build = await requestBuild(ctx.tx, ctx.platform.wakeups, {
+    const build = await builds.requestBuild(ctx.tx, ctx.platform.wakeups, {
       ...{ ...ctx.project.key, origin: "push", rehearse_only: true, commit, branch, message, author },
       ...{ old_commit: null, lease_owner: null, requested_by, token_id },
     });
@@ -64,11 +54,11 @@ export const deployments: Handlers<"deployments"> = {
   },
 
   async create(ctx, { body }) {
-    requireMayDeploy(ctx);
+    builds.requireMayDeploy(ctx);
     if (body.image !== undefined) return deployImage(ctx, body.image, body.commit);
     const { org_id, project_id } = ctx.project.key;
     await requireRoomForBuild(ctx);
-    const source = await newestSource(ctx.tx, org_id, project_id, body.commit);
+    const source = await builds.newestSource(ctx.tx, org_id, project_id, body.commit);
     if (source === undefined) return ctx.fail("nothing_to_deploy");
     if (await comingDeployment(ctx.tx, org_id, project_id)) return ctx.fail("deploy_in_progress");
     const { commit, branch, message, author } = source;
@@ -83,8 +73,13 @@ export const deployments: Handlers<"deployments"> = {
       lease_owner: null,
     } as const;
     const { token_id, token_name: requested_by, approval_mode: copies_data } = ctx.caller;
-    const build = await requestBuild(ctx.tx, ctx.platform.wakeups, { ...wanted, requested_by, token_id, copies_data });
-    ctx.note({ target: build.id, detail: { commit, ...(await releaseReach(ctx.tx, ctx.project.key)) } });
+    const build = await builds.requestBuild(ctx.tx, ctx.platform.wakeups, {
+      ...wanted,
+      requested_by,
+      token_id,
+      copies_data,
+    });
+    ctx.note({ target: build.id, detail: { commit, ...(await builds.releaseReach(ctx.tx, ctx.project.key)) } });
     return { outcome: async () => ({ build_id: build.id, commit }) };
   },
 
@@ -100,9 +95,9 @@ export const deployments: Handlers<"deployments"> = {
         return ctx.fail("nothing_to_roll_back", textOfNothing(body.deployment));
       case "made": {
         const { from, to, number } = made;
-        if (await isUnseen(ctx.tx, ctx.project.org_id, made.id)) requireMayDeploy(ctx, textOfUnseen(to));
+        if (await builds.isUnseen(ctx.tx, ctx.project.org_id, made.id)) builds.requireMayDeploy(ctx, textOfUnseen(to));
         const changed_variables = [...made.changed_variables];
-        if (changed_variables.length > 0) requireMayDeploy(ctx, textOfVariables(to, changed_variables));
+        if (changed_variables.length > 0) builds.requireMayDeploy(ctx, textOfVariables(to, changed_variables));
         const newer_branch = await newerBranch(ctx.tx, ctx.project, made.id);
         ctx.note({ target: made.id, detail: { number, from, to, branch: newer_branch, changed_variables } });
         const released = await hasReleasedSince(ctx.tx, ctx.project.key, to);
@@ -129,10 +124,10 @@ function mayNeedData({ code, more }: Refused, to: number): Refused {
   return new Refused(code, { ...more, hint: `${more.hint ?? ""} ${hint}`.trim() });
 }
 
-function rehearseFiles(ctx: Context<"deployments.rehearse">, sent: Pick<Uploaded, "content" | "removed">) {
+function rehearseFiles(ctx: Context<"deployments.rehearse">, sent: Pick<builds.Uploaded, "content" | "removed">) {
   const uploaded = { ...sent, keepsOthers: true, message: "Rehearse changed files", rehearse_only: true };
   const outcome = async () => {
-    const { build_id, commit } = await buildUpload(ctx, uploaded);
+    const { build_id, commit } = await builds.buildUpload(ctx, uploaded);
     return { build_id, commit };
   };
   return { changesLate: true as const, outcome };
@@ -162,7 +157,7 @@ async function rehearsedSource(
       error: `There is no deployment ${deployment}.`,
       hint: "The list of deployments has their numbers.",
     });
-  return (await newestSource(tx, org_id, project_id, commit)) ?? fail("nothing_to_deploy");
+  return (await builds.newestSource(tx, org_id, project_id, commit)) ?? fail("nothing_to_deploy");
 }
 
 const textOfNoBuild = {
@@ -196,7 +191,7 @@ async function deployImage(ctx: Context<"deployments.create">, image: string, co
   const problem = privateHostProblem(registryOf(image), settings.privateRegistries);
   if (problem !== undefined)
     return ctx.fail("invalid_request", { error: problem, details: [{ path: "image", message: problem }] });
-  await requireUpload(ctx);
+  await builds.requireUpload(ctx);
   const { root } = ctx.project;
   const path = root === null ? "Dockerfile" : `${root}/Dockerfile`;
   const files = [{ path, content: Buffer.from(`# The image that is deployed as it is.\nFROM ${image}\n`) }];
@@ -206,7 +201,7 @@ async function deployImage(ctx: Context<"deployments.create">, image: string, co
   };
   const outcome = async () => {
     const runtime = (await findRuntime()) ?? ctx.fail("images_not_supported");
-    const { build_id, commit: made } = await buildUpload(ctx, {
+    const { build_id, commit: made } = await builds.buildUpload(ctx, {
       ...{ content: { files }, removed: [], keepsOthers: false, message: `Image ${image}`, runtime },
     });
     return { build_id, commit: made };

@@ -6,19 +6,7 @@ import type { LogStore, RuntimeChoice } from "../../ports/log-store.ts";
 import { isLogFinished } from "../builds/builds.ts";
 import type { Context, Handlers, ServerEvent } from "../context.ts";
 import { livingProject } from "../projects/projects.ts";
-import {
-  bytesOf,
-  createPartCounts,
-  firstWithin,
-  formatCursor,
-  isCursorOf,
-  lineFilter,
-  linesOf,
-  newestWithin,
-  parseCursor,
-  type BuildCursor,
-  type LineFilters,
-} from "./rules.ts";
+import * as rules from "./rules.ts";
 import type { Db, Tx } from "../../store/database.ts";
 
 export const logs: Handlers<"logs"> = {
@@ -26,7 +14,7 @@ export const logs: Handlers<"logs"> = {
     const { project } = ctx;
     const { limit, source } = query;
     const after = query.follow ? (ctx.lastEventId ?? query.after) : query.after;
-    if (after !== undefined && !isCursorOf(source, after))
+    if (after !== undefined && !rules.isCursorOf(source, after))
       return invalid(ctx, "after", "use the next_cursor of an earlier response with the same source");
     if (query.until !== undefined && query.follow)
       return invalid(ctx, "until", "cannot be combined with `follow=true`");
@@ -50,7 +38,7 @@ export const logs: Handlers<"logs"> = {
     const until = new Date(choice.until ?? ctx.now);
     const from = new Date(choice.since ?? until.getTime() - usualRangeMs);
     if (from >= until) return invalid(ctx, "since", "must be before `until`, which is now if it is left out");
-    const counts = createPartCounts({ from, until }, query.parts);
+    const counts = rules.createPartCounts({ from, until }, query.parts);
     const range = { since: from.toISOString(), until: until.toISOString() };
     await ctx.platform.ports.logStore.visitRuntime(ctx.project.id, { ...choice, ...range }, ({ at, text }) => {
       counts.add(at, levelOf(text));
@@ -96,30 +84,35 @@ function choiceOf(query: Omit<Query<"logs.counts">, "parts">, now: Date): Runtim
     ...(since === undefined ? {} : { since: instantOf(since, now) }),
     ...(until === undefined ? {} : { until: instantOf(until, now) }),
     ...(grep === undefined ? {} : { contains: grep }),
-    ...((level ?? field) === undefined ? {} : { accepts: lineFilter({ level, field }) }),
+    ...((level ?? field) === undefined ? {} : { accepts: rules.lineFilter({ level, field }) }),
   };
 }
 
 interface BuildLines {
   readonly limit: number;
   readonly after: string | undefined;
-  readonly filters: LineFilters;
+  readonly filters: rules.LineFilters;
 }
 
 async function listBuildLines(ctx: Context<"logs.list">, projectId: string, { limit, after, filters }: BuildLines) {
   const { logStore } = ctx.platform.ports;
-  const wanted = { limit, isWanted: lineFilter(filters) };
+  const wanted = { limit, isWanted: rules.lineFilter(filters) };
   const newest = await selectNewestBuild(ctx.tx, ctx.caller.org_id, projectId);
   if (newest === undefined) return { source: "build" as const, lines: [], next_cursor: null };
   if (after === undefined) return pageOf(newest.id, await readNewestLines(logStore, newest.id, wanted));
-  const cursor = parseCursor(after);
+  const cursor = rules.parseCursor(after);
   if (cursor?.build_id === newest.id) return pageOf(newest.id, await readFirstLines(logStore, cursor, wanted));
   const rest = cursor && (await readRestOfEarlier(ctx, projectId, cursor, wanted));
   return rest ?? pageOf(newest.id, await readFirstLines(logStore, { build_id: newest.id, offset: 0 }, wanted));
 }
 
 /** Reads what a cursor has left in a build that is no longer the newest; returns undefined once that log is complete and read. */
-async function readRestOfEarlier(ctx: Context<"logs.list">, projectId: string, from: BuildCursor, wanted: Wanted) {
+async function readRestOfEarlier(
+  ctx: Context<"logs.list">,
+  projectId: string,
+  from: rules.BuildCursor,
+  wanted: Wanted,
+) {
   const earlier = await selectBuildOf(ctx.tx, ctx.caller.org_id, projectId, from.build_id);
   if (earlier === undefined) return undefined;
   // Query this before reading the log, so that no line can be added in between.
@@ -129,7 +122,7 @@ async function readRestOfEarlier(ctx: Context<"logs.list">, projectId: string, f
 }
 
 function pageOf(build_id: string, { lines, offset }: Part) {
-  const next_cursor = formatCursor({ build_id, offset });
+  const next_cursor = rules.formatCursor({ build_id, offset });
   return {
     source: "build" as const,
     lines: lines.map((text) => ({
@@ -218,22 +211,22 @@ async function readNewestLines(logStore: LogStore, buildId: string, { limit, isW
   for (let offset = 0; ;) {
     const { text, next_offset } = await logStore.readBuild(buildId, offset, chunkBytes);
     if (next_offset === offset) return { lines, offset };
-    lines = newestWithin([...lines, ...linesOf(text).filter(isWanted)], limit);
+    lines = rules.newestWithin([...lines, ...rules.linesOf(text).filter(isWanted)], limit);
     offset = next_offset;
   }
 }
 
 /** Returns the first lines after a position, so that a client that continues from there misses none. */
-async function readFirstLines(logStore: LogStore, from: BuildCursor, { limit, isWanted }: Wanted): Promise<Part> {
+async function readFirstLines(logStore: LogStore, from: rules.BuildCursor, { limit, isWanted }: Wanted): Promise<Part> {
   let lines: readonly string[] = [];
   for (let { offset } = from; ;) {
     const { text, next_offset } = await logStore.readBuild(from.build_id, offset, chunkBytes);
     if (next_offset === offset) return { lines, offset };
-    const read = linesOf(text);
+    const read = rules.linesOf(text);
     const places = read.flatMap((line, place) => (isWanted(line) ? [place] : []));
-    const taken = firstWithin([...lines, ...places.map((place) => read[place] as string)], limit);
+    const taken = rules.firstWithin([...lines, ...places.map((place) => read[place] as string)], limit);
     const excess = places[taken.length - lines.length];
-    if (excess !== undefined) return { lines: taken, offset: offset + bytesOf(read.slice(0, excess)) };
+    if (excess !== undefined) return { lines: taken, offset: offset + rules.bytesOf(read.slice(0, excess)) };
     lines = taken;
     offset = next_offset;
   }

@@ -1,15 +1,5 @@
 import { Refused, type Context, type Handlers } from "../context.ts";
-import {
-  describePerson,
-  endSessionsOf,
-  identitiesOf,
-  leave,
-  passkeysOf,
-  removeWay,
-  renamePasskey,
-  renamePerson,
-  sessionsOf,
-} from "../people/people.ts";
+import * as people from "../people/people.ts";
 import { findToken } from "../tokens/tokens.ts";
 
 export const me: Handlers<"me"> = {
@@ -22,7 +12,7 @@ export const me: Handlers<"me"> = {
     const { network, isolation, missing } = runtime;
     return {
       organization: { id: caller.org_id, slug: caller.org_slug, name: caller.org_name },
-      person: await describePerson(ctx.tx, caller.person_id),
+      person: await people.describePerson(ctx.tx, caller.person_id),
       role: caller.role,
       platform_admin: caller.platform_admin,
       token,
@@ -38,7 +28,7 @@ export const me: Handlers<"me"> = {
   },
 
   async update(ctx, { body: { name } }) {
-    await renamePerson(ctx.tx, personOf(ctx), name);
+    await people.renamePerson(ctx.tx, personOf(ctx), name);
     await ctx.platform.wakeups.send(ctx.tx, "tokens");
     ctx.note({ target: name, detail: { before: ctx.caller.token_name } });
     return undefined;
@@ -46,11 +36,11 @@ export const me: Handlers<"me"> = {
 
   async passkeys({ tx, caller, platform }) {
     const person = sessionPersonOf(caller);
-    return { passkeys: person === null ? [] : await passkeysOf(tx, person, hostOf(platform)) };
+    return { passkeys: person === null ? [] : await people.passkeysOf(tx, person, hostOf(platform)) };
   },
 
   async rename_passkey(ctx, { params: { id }, body: { name } }) {
-    if (!(await renamePasskey(ctx.tx, personOf(ctx), { id, name }))) return ctx.fail("not_found");
+    if (!(await people.renamePasskey(ctx.tx, personOf(ctx), { id, name }))) return ctx.fail("not_found");
     ctx.note({ target: ctx.caller.token_name, resource: id, detail: { name } });
     return undefined;
   },
@@ -61,7 +51,7 @@ export const me: Handlers<"me"> = {
 
   async identities({ tx, caller }) {
     const person = sessionPersonOf(caller);
-    return { identities: person === null ? [] : await identitiesOf(tx, person) };
+    return { identities: person === null ? [] : await people.identitiesOf(tx, person) };
   },
 
   async unlink_identity(ctx, { params }) {
@@ -70,16 +60,16 @@ export const me: Handlers<"me"> = {
 
   async sessions({ tx, caller }) {
     const person = sessionPersonOf(caller);
-    return { sessions: person === null ? [] : await sessionsOf(tx, person) };
+    return { sessions: person === null ? [] : await people.sessionsOf(tx, person) };
   },
 
   async end_sessions(ctx) {
-    const ended = await endSessionsOf(ctx.tx, ctx.platform.wakeups, personOf(ctx));
+    const ended = await people.endSessionsOf(ctx.tx, ctx.platform.wakeups, personOf(ctx));
     ctx.note({ target: ctx.caller.token_name, detail: { sessions: ended } });
     return undefined;
   },
 
-  leave,
+  leave: people.leave,
 };
 
 type Changing =
@@ -105,7 +95,7 @@ function personOf({ caller, fail }: Changing): string {
 const hostOf = ({ addresses }: Changing["platform"]) => new URL(addresses.controlUrl).hostname;
 
 async function removeOwnWay(ctx: Context<"me.delete_passkey"> | Context<"me.unlink_identity">, id: string) {
-  const removed = await removeWay(ctx.tx, { person_id: personOf(ctx), host: hostOf(ctx.platform) }, id);
+  const removed = await people.removeWay(ctx.tx, { person_id: personOf(ctx), host: hostOf(ctx.platform) }, id);
   if (removed === "last")
     return ctx.fail("conflict", {
       error: "This is your last way to sign in.",

@@ -6,16 +6,7 @@ import type { Db, Tx } from "../../store/database.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
 import { recordEvent } from "../activity/activity.ts";
 import { extendBranch, type Asking } from "../branches/branches.ts";
-import {
-  hostnamesFor,
-  insertProject,
-  isHostnameTaken,
-  lockProject,
-  previewEnd,
-  setDeleted,
-  shownEnd,
-  type ProjectKey,
-} from "../projects/projects.ts";
+import * as projects from "../projects/projects.ts";
 import { requestPurge } from "../purges/purges.ts";
 import { awaitData, DataRefused, requestData } from "./preview-data.ts";
 import * as queries from "./queries.ts";
@@ -29,11 +20,11 @@ export interface Previewing extends Asking {
   readonly previews: PreviewSettings;
 }
 
-export interface WantedPreview extends ProjectKey {
+export interface WantedPreview extends projects.ProjectKey {
   readonly branch: string;
 }
 
-export interface Preview extends ProjectKey {
+export interface Preview extends projects.ProjectKey {
   readonly slug: string;
   readonly hostname: string;
   readonly expires_at: Date;
@@ -107,17 +98,17 @@ const stillThere: OpenedPreview<never> = {
 };
 
 export function isPinned({ preview_expires_at: end }: Pick<queries.PreviewRow, "preview_expires_at">): boolean {
-  return end !== null && shownEnd(end) === null;
+  return end !== null && projects.shownEnd(end) === null;
 }
 
 /** Lets a preview, with the branch of data that it uses, stay until it is deleted, or end as other previews do. */
 export async function pinPreview(
   tx: Tx,
-  preview: ProjectKey,
+  preview: projects.ProjectKey,
   { stays, hours }: { readonly stays: boolean } & Pick<PreviewSettings, "hours">,
 ): Promise<void> {
-  await lockProject(tx, preview);
-  const end = previewEnd({ hours }, stays);
+  await projects.lockProject(tx, preview);
+  const end = projects.previewEnd({ hours }, stays);
   await queries.setPreviewEnd(tx, preview, end);
   await extendBranch(tx, preview, end);
 }
@@ -126,11 +117,11 @@ export async function pinPreview(
 export async function removePreview(
   tx: Tx,
   wakeups: Wakeups,
-  preview: ProjectKey & { readonly requested_by: string },
+  preview: projects.ProjectKey & { readonly requested_by: string },
 ): Promise<void> {
-  const project = await lockProject(tx, preview);
+  const project = await projects.lockProject(tx, preview);
   if (project === undefined || project.purged_at !== null) return;
-  if (project.deleted_at === null) await setDeleted(tx, preview, true);
+  if (project.deleted_at === null) await projects.setDeleted(tx, preview, true);
   await requestPurge(tx, wakeups, preview);
   for (const topic of ["apps", "edge"] as const) await wakeups.send(tx, topic, preview.project_id);
 }
@@ -140,7 +131,7 @@ export async function removeEndedPreviews(db: Db, wakeups: Wakeups): Promise<num
   const ended = await queries.endedPreviews(db);
   for (const key of ended)
     await db.transaction().execute(async (tx) => {
-      const project = await lockProject(tx, key);
+      const project = await projects.lockProject(tx, key);
       await removePreview(tx, wakeups, { ...key, requested_by: "berth" });
       if (project?.deleted_at === null)
         await recordEvent(tx, { ...key, action: "preview.ended", target: project.git_branch });
@@ -151,7 +142,7 @@ export async function removeEndedPreviews(db: Db, wakeups: Wakeups): Promise<num
 /** Copies a commit, with its history, into a preview's repository and makes it the head of its branch. */
 export async function copyToPreview(
   repositories: Repositories,
-  preview: ProjectKey,
+  preview: projects.ProjectKey,
   source: {
     readonly from: string;
     readonly branch: string;
@@ -199,7 +190,7 @@ export async function giveCommit(repositories: Repositories, given: Given): Prom
 }
 
 /** Returns what the platform adds to the environment of a preview; nothing for other projects. */
-export async function previewEnv(db: Db, project: ProjectKey): Promise<Record<string, string>> {
+export async function previewEnv(db: Db, project: projects.ProjectKey): Promise<Record<string, string>> {
   const facts = await queries.previewFacts(db, project);
   if (facts === undefined) return {};
   return { BERTH_PREVIEW: "1", BERTH_PREVIEW_OF: facts.of, BERTH_GIT_BRANCH: facts.branch };
@@ -212,12 +203,12 @@ async function openInside(
 ): Promise<Preview | "limit" | "removing"> {
   const { previews } = previewing;
   const { org_id, branch } = wanted;
-  const parent = await lockProject(tx, wanted);
+  const parent = await projects.lockProject(tx, wanted);
   if (parent === undefined || parent.deleted_at !== null) throw new Error("the project of a preview is deleted");
   const found = await queries.selectPreview(tx, wanted, branch);
   if (found !== undefined && found.deleted_at !== null) return "removing";
   if (found === undefined && (await queries.countPreviews(tx, wanted)) >= previews.perProject) return "limit";
-  const expires_at = previewEnd(previews, found !== undefined && isPinned(found));
+  const expires_at = projects.previewEnd(previews, found !== undefined && isPinned(found));
   const row = found ?? (await insert(previewing, tx, { ...wanted, slug: parent.slug, expires_at }));
   await queries.refreshPreview(tx, row, expires_at);
   const key = { org_id, project_id: row.id };
@@ -235,10 +226,10 @@ async function insert(
   const isFirst = await queries.isFirstOrganization(tx, org_id);
   const preview = { preview_of: project_id, git_branch: branch, deploy_branch: branch, preview_expires_at: expires_at };
   for (const slug of slugsFor(branch, parent))
-    for (const hostname of hostnamesFor(slug, appsDomain, isFirst)) {
-      if (await isHostnameTaken(tx, hostname)) continue;
+    for (const hostname of projects.hostnamesFor(slug, appsDomain, isFirst)) {
+      if (await projects.isHostnameTaken(tx, hostname)) continue;
       const row = { id, org_id, slug, name: branch.slice(0, 100), hostname };
-      if (await insertProject(tx, { ...row, ...preview, sealed_cron_secret }))
+      if (await projects.insertProject(tx, { ...row, ...preview, sealed_cron_secret }))
         return { ...row, deleted_at: null, preview_expires_at: expires_at.toISOString() };
       break;
     }

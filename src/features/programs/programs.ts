@@ -8,30 +8,10 @@ import { recordActivity } from "../activity/activity.ts";
 import { voidApprovals } from "../approvals/approvals.ts";
 import { Refused, type Caller, type HandlerPlatform } from "../context.ts";
 import { describePerson, isRecent } from "../people/people.ts";
-import {
-  callerNow,
-  expiryWithin,
-  hashOf,
-  insertPending,
-  isTokenText,
-  projectIdsOf,
-  rightsWithin,
-  textOf,
-} from "../tokens/tokens.ts";
+import * as tokens from "../tokens/tokens.ts";
 import { isDocumentAddress, readDocument } from "./documents.ts";
 import * as queries from "./queries.ts";
-import {
-  codeMs,
-  commandLine,
-  deviceMs,
-  mostDays,
-  newUserCode,
-  pollMs,
-  scopesFor,
-  unprovenDays,
-  userCodeHash,
-  type Client,
-} from "./rules.ts";
+import * as rules from "./rules.ts";
 
 export { prefersDocuments } from "./documents.ts";
 export { commandLine, isRedirect, isSameRedirect, receiverOf, shownName, unprovenDays, type Client } from "./rules.ts";
@@ -42,7 +22,7 @@ const secret = () => randomBytes(32).toString("base64url");
 const within = (ms: number) => new Date(Date.now() + ms);
 
 /** Registers a public client. `address` is counted: one that registers many is refused. */
-export async function registerClient(db: Db, given: Omit<Client, "id">, address: string): Promise<Client> {
+export async function registerClient(db: Db, given: Omit<rules.Client, "id">, address: string): Promise<rules.Client> {
   return db.transaction().execute(async (tx) => {
     if ((await queries.lockRegistrations(tx, address)) >= limits.oauth_registrations_per_hour)
       throw new Refused("rate_limited", {
@@ -59,8 +39,8 @@ export async function registerClient(db: Db, given: Omit<Client, "id">, address:
 export async function findClient(
   { db, ports }: Pick<HandlerPlatform, "db" | "ports">,
   id: string,
-): Promise<Client | undefined> {
-  if (id === commandLine.id) return commandLine;
+): Promise<rules.Client | undefined> {
+  if (id === rules.commandLine.id) return rules.commandLine;
   return isDocumentAddress(id)
     ? readDocument(ports.outgoingHttp, id, AbortSignal.timeout(10_000))
     : queries.selectClient(db, id);
@@ -68,7 +48,7 @@ export async function findClient(
 
 /** Returns whether a client's registration was forgotten. */
 export async function isForgotten(db: Db, id: string): Promise<boolean> {
-  if (id === commandLine.id || isDocumentAddress(id)) return false;
+  if (id === rules.commandLine.id || isDocumentAddress(id)) return false;
   return (await queries.selectClient(db, id)) === undefined;
 }
 
@@ -105,7 +85,7 @@ export async function organizationsToChoose(db: Db, { session_id, person_id }: C
 export async function callerIn(db: Db, caller: Caller, slug = caller.org_slug): Promise<Caller | undefined> {
   if (slug === caller.org_slug) return caller;
   const chosen = (await organizationsToChoose(db, caller)).find((each) => each.slug === slug);
-  const there = chosen && (await callerNow(db, chosen.id));
+  const there = chosen && (await tokens.callerNow(db, chosen.id));
   const { session_id, fresh_at } = caller;
   return there && { ...there, session_id, fresh_at };
 }
@@ -116,7 +96,7 @@ export async function projectsToChoose(db: Db, caller: Caller): Promise<readonly
 
 interface Consent {
   readonly caller: Caller;
-  readonly client: Client;
+  readonly client: rules.Client;
   readonly device: string;
   readonly choice: Choice;
   /** Until when the program must have fetched its token. */
@@ -128,29 +108,29 @@ async function allow(tx: Tx, { client, device, choice, until, ...consent }: Cons
   const { org_id } = consent.caller;
   const connected = await queries.lockPrograms(tx, org_id);
   // Read again under the lock, under which people's rights change.
-  const caller = await callerNow(tx, consent.caller.token_id);
+  const caller = await tokens.callerNow(tx, consent.caller.token_id);
   const reason = caller === undefined ? "Your session has ended." : whyNotConnect(caller);
   if (caller === undefined || reason !== undefined) throw new Refused("forbidden", { error: reason ?? "" });
   if (connected >= limits.programs_per_organization)
     throw new Refused("conflict", {
       error: `An organization has at most ${limits.programs_per_organization} connected programs.`,
     });
-  const kind = client.id === commandLine.id ? ("cli" as const) : ("mcp" as const);
+  const kind = client.id === rules.commandLine.id ? ("cli" as const) : ("mcp" as const);
   const { role, person_id } = caller;
   const isProven = hasProof(consent.caller);
-  const scopes = scopesFor(kind, { ...caller, isProven }, choice.read_only);
-  const rights = rightsWithin(caller, { role, scopes, approval_mode: choice.approval_mode });
+  const scopes = rules.scopesFor(kind, { ...caller, isProven }, choice.read_only);
+  const rights = tokens.rightsWithin(caller, { role, scopes, approval_mode: choice.approval_mode });
   if ("refused" in rights) throw new Refused("forbidden", { error: rights.refused });
   const fail = (code: "invalid_request", more: object) => {
     throw new Refused(code, more);
   };
   const project_ids =
-    choice.projects === null ? caller.project_ids : await projectIdsOf({ tx, caller, fail }, choice.projects);
+    choice.projects === null ? caller.project_ids : await tokens.projectIdsOf({ tx, caller, fail }, choice.projects);
   const name = kind === "cli" ? "berth on ".concat(device || "a computer") : client.name;
-  const days = Math.min(Math.max(1, choice.days), isProven ? mostDays : unprovenDays);
+  const days = Math.min(Math.max(1, choice.days), isProven ? rules.mostDays : rules.unprovenDays);
   const mayAdminister = kind === "cli" && isProven && caller.platform_admin;
   const platform_admin = mayAdminister && choice.platform_admin && !choice.read_only && choice.projects === null;
-  const id = await insertPending(tx, {
+  const id = await tokens.insertPending(tx, {
     ...{ ...rights, name, org_id, project_ids, person_id, kind, platform_admin },
     ...{ created_by: caller.token_id, created_at: new Date(), expires_at: until },
   });
@@ -163,11 +143,11 @@ async function allow(tx: Tx, { client, device, choice, until, ...consent }: Cons
       detail: { name, role, ...(choice.projects && { projects: choice.projects }) },
     },
   });
-  return { token_id: id, token_expires_at: expiryWithin(caller, within(days * 86_400_000)) };
+  return { token_id: id, token_expires_at: tokens.expiryWithin(caller, within(days * 86_400_000)) };
 }
 
 export interface CodeRequest {
-  readonly client: Client;
+  readonly client: rules.Client;
   readonly redirect_uri: string;
   readonly challenge: string;
   readonly device: string;
@@ -178,10 +158,10 @@ export async function issueCode({ db }: Platform, caller: Caller, asked: CodeReq
   const code = secret();
   const { client, redirect_uri, challenge, device } = asked;
   await db.transaction().execute(async (tx) => {
-    const until = within(codeMs);
+    const until = within(rules.codeMs);
     const made = await allow(tx, { caller, client, device, choice, until });
     const grant = { client_id: client.id, redirect_uri, challenge, device, user_code_hash: null };
-    await queries.insertGrant(tx, { ...grant, ...made, hash: hashOf(code), expires_at: until });
+    await queries.insertGrant(tx, { ...grant, ...made, hash: tokens.hashOf(code), expires_at: until });
   });
   return code;
 }
@@ -202,14 +182,14 @@ export interface Issued {
 /** Exchanges a code for its token, once. A code used again, or without its verifier, was stolen: its token ends (OAuth 2.1, 4.1.3). */
 export async function exchangeCode(platform: Platform, given: Exchange): Promise<Issued | undefined> {
   return platform.db.transaction().execute(async (tx) => {
-    const grant = await queries.lockGrant(tx, { hash: hashOf(given.code) });
+    const grant = await queries.lockGrant(tx, { hash: tokens.hashOf(given.code) });
     if (grant === undefined) return undefined;
     const { token_id, challenge } = grant;
     if (token_id === null || challenge === null) return undefined;
     const isSame =
       given.client_id === grant.client_id &&
       (given.redirect_uri === undefined || given.redirect_uri === grant.redirect_uri);
-    const isProven = hashOf(given.verifier).toString("base64url") === challenge;
+    const isProven = tokens.hashOf(given.verifier).toString("base64url") === challenge;
     if (isSame && isProven && grant.is_open && grant.used_at === null) return give(tx, grant);
     await end(platform, tx, { id: token_id });
     await queries.updateGrant(tx, grant.hash, { used_at: new Date() });
@@ -223,7 +203,7 @@ async function give(tx: Tx, { hash, token_id, token_expires_at }: Grant): Promis
   await queries.updateGrant(tx, hash, { used_at: new Date() });
   const program = token_id === null ? undefined : await queries.selectProgram(tx, { id: token_id });
   if (program === undefined || token_expires_at === null) return undefined;
-  const { text, ...stored } = textOf(program);
+  const { text, ...stored } = tokens.textOf(program);
   if (!(await queries.giveText(tx, program.id, { ...stored, expires_at: token_expires_at }))) return undefined;
   return { token: text, expires_in: Math.floor((Date.parse(token_expires_at) - Date.now()) / 1000) };
 }
@@ -244,7 +224,8 @@ async function end({ wakeups }: Platform, tx: Tx, by: { readonly id: string } | 
 
 /** Ends the token of a connected program that gives its text. */
 export async function disconnect(platform: Platform, text: string): Promise<void> {
-  if (isTokenText(text)) await platform.db.transaction().execute((tx) => end(platform, tx, { hash: hashOf(text) }));
+  if (tokens.isTokenText(text))
+    await platform.db.transaction().execute((tx) => end(platform, tx, { hash: tokens.hashOf(text) }));
 }
 
 export interface Device {
@@ -260,16 +241,28 @@ export interface Device {
 /** Begins the wait of a program without a browser for a person who types its code elsewhere. */
 export async function startDevice(
   { db }: Platform,
-  { client, device, address }: { readonly client: Client; readonly device: string; readonly address: string },
+  { client, device, address }: { readonly client: rules.Client; readonly device: string; readonly address: string },
 ): Promise<Device> {
   if (!(await queries.makeRoomForDevice(db, limits.oauth_devices_waiting)))
     throw new Refused("rate_limited", { error: "Too many programs wait for their codes.", retryAfterSeconds: 60 });
-  const [device_code, user_code] = [secret(), newUserCode()];
+  const [device_code, user_code] = [secret(), rules.newUserCode()];
   await queries.insertGrant(db, {
-    ...{ hash: hashOf(device_code), user_code_hash: userCodeHash(user_code), client_id: client.id, device, address },
-    ...{ redirect_uri: null, challenge: null, token_id: null, token_expires_at: null, expires_at: within(deviceMs) },
+    ...{
+      hash: tokens.hashOf(device_code),
+      user_code_hash: rules.userCodeHash(user_code),
+      client_id: client.id,
+      device,
+      address,
+    },
+    ...{
+      redirect_uri: null,
+      challenge: null,
+      token_id: null,
+      token_expires_at: null,
+      expires_at: within(rules.deviceMs),
+    },
   });
-  return { device_code, user_code, expires_in: deviceMs / 1000, interval: 2 * (pollMs / 1000) };
+  return { device_code, user_code, expires_in: rules.deviceMs / 1000, interval: 2 * (rules.pollMs / 1000) };
 }
 
 const openerOf = ({ person_id, token_id }: Caller) => person_id ?? token_id;
@@ -280,7 +273,7 @@ export async function openDevice({ db }: Platform, caller: Caller, typed: string
 }
 
 async function openGrant(tx: Tx, caller: Caller, typed: string): Promise<Grant | undefined> {
-  const grant = await queries.lockGrant(tx, { user_code_hash: userCodeHash(typed) });
+  const grant = await queries.lockGrant(tx, { user_code_hash: rules.userCodeHash(typed) });
   if (grant === undefined || !grant.is_open || (grant.opened_by ?? openerOf(caller)) !== openerOf(caller))
     return undefined;
   if (grant.token_id !== null || grant.denied_at !== null) return undefined;
@@ -297,7 +290,7 @@ export async function decideDevice({ db }: Platform, caller: Caller, typed: stri
     const made =
       choice === null
         ? { denied_at: new Date() }
-        : await allow(tx, { caller, client: commandLine, device, choice, until: within(deviceMs) });
+        : await allow(tx, { caller, client: rules.commandLine, device, choice, until: within(rules.deviceMs) });
     await queries.updateGrant(tx, hash, made);
     return true;
   });
@@ -309,12 +302,12 @@ export type Waiting = "authorization_pending" | "slow_down" | "access_denied" | 
 /** Returns the token of a program that waits, once a person has allowed it, or what to answer. */
 export async function pollDevice({ db }: Platform, deviceCode: string, clientId: string): Promise<Issued | Waiting> {
   return db.transaction().execute(async (tx) => {
-    const grant = await queries.lockGrant(tx, { hash: hashOf(deviceCode) });
+    const grant = await queries.lockGrant(tx, { hash: tokens.hashOf(deviceCode) });
     if (grant?.challenge !== null || grant.client_id !== clientId || grant.used_at !== null) return "invalid_grant";
     if (!grant.is_open) return "expired_token";
     if (grant.denied_at !== null) return "access_denied";
     if (grant.token_id !== null) return (await give(tx, grant)) ?? "access_denied";
     await queries.updateGrant(tx, grant.hash, { polled_at: new Date() });
-    return grant.polled_ms_ago !== null && grant.polled_ms_ago < pollMs ? "slow_down" : "authorization_pending";
+    return grant.polled_ms_ago !== null && grant.polled_ms_ago < rules.pollMs ? "slow_down" : "authorization_pending";
   });
 }

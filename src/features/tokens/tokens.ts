@@ -6,18 +6,7 @@ import type { Db, Tx } from "../../store/database.ts";
 import type { Caller, Context, RefusalText } from "../context.ts";
 import { Refused } from "../refused.ts";
 import { findProject } from "../projects/projects.ts";
-import {
-  insertFirstOrganization,
-  insertToken,
-  selectCaller,
-  selectSessionByHash,
-  selectToken,
-  selectTokenByHash,
-  touchToken,
-  widenAdministrators,
-  widenMembers,
-  type NewToken,
-} from "./queries.ts";
+import * as queries from "./queries.ts";
 import { hashOf, isSessionText, isTokenText, isToolsText, newTokenText, prefixOf } from "./rules.ts";
 
 export { isInUse, lockKeepsOwner, ownTokenIds, reachedProjects } from "./queries.ts";
@@ -42,7 +31,7 @@ export async function authenticate(
   door: "api" | "tools" = "api",
 ): Promise<Authenticated | undefined> {
   if (!isTokenText(text) || (isToolsText(text) && door !== "tools")) return undefined;
-  const row = await (isSessionText(text) ? selectSessionByHash : selectTokenByHash)(db, hashOf(text));
+  const row = await (isSessionText(text) ? queries.selectSessionByHash : queries.selectTokenByHash)(db, hashOf(text));
   if (row === undefined) return undefined;
   const { suspended_at, expires_at, last_used_at, ...caller } = row;
   return {
@@ -55,18 +44,18 @@ export async function authenticate(
 
 /** Returns a token of the caller's organization, in the API's form; undefined when there is none or it is revoked. */
 export async function findToken(db: Db | Tx, caller: Pick<Caller, "org_id">, id: string) {
-  const row = await selectToken(db, caller.org_id, id);
+  const row = await queries.selectToken(db, caller.org_id, id);
   return row && { ...row, scopes: knownScopes(row.scopes) };
 }
 
-export type WantedToken = Omit<NewToken, "id" | "hash" | "prefix" | "platform_admin">;
+export type WantedToken = Omit<queries.NewToken, "id" | "hash" | "prefix" | "platform_admin">;
 
 /** Returns the caller of a token, or a membership, as it is now; undefined when it has ended. */
 export async function callerNow(
   db: Db | Tx,
   tokenId: string,
 ): Promise<(Caller & { expires_at: string | null }) | undefined> {
-  const row = await selectCaller(db, tokenId);
+  const row = await queries.selectCaller(db, tokenId);
   return row && { ...row, scopes: knownScopes(row.scopes) };
 }
 
@@ -78,9 +67,9 @@ export async function requireRightsNow({ tx, caller }: { readonly tx: Tx; readon
 }
 
 /** Inserts a token that nobody has the text of yet, and returns its id. */
-export async function insertPending(tx: Tx, wanted: Omit<NewToken, "id" | "hash" | "prefix">): Promise<string> {
+export async function insertPending(tx: Tx, wanted: Omit<queries.NewToken, "id" | "hash" | "prefix">): Promise<string> {
   const id = newId("tok", wanted.created_at.getTime());
-  await insertToken(tx, { ...wanted, id, prefix: "", hash: randomBytes(32) });
+  await queries.insertToken(tx, { ...wanted, id, prefix: "", hash: randomBytes(32) });
   return id;
 }
 
@@ -96,7 +85,7 @@ export async function issueToken(tx: Tx, wanted: WantedToken) {
   const text = newTokenText(wanted.role === "owner" ? "o" : "m");
   const id = newId("tok", wanted.created_at.getTime());
   const made = { ...wanted, id, platform_admin: false, prefix: prefixOf(text), hash: hashOf(text) };
-  return { ...(await insertToken(tx, made)), token: text };
+  return { ...(await queries.insertToken(tx, made)), token: text };
 }
 
 /** Returns the ids of the projects to which somebody is limited; those outside the caller's own limits count as missing. */
@@ -119,7 +108,7 @@ type Limiting = Pick<Context<"tokens.create">, "tx" | "caller"> & {
 
 /** Records that a token was used; writes at most once a minute. */
 export async function recordUse(db: Db, tokenId: string): Promise<void> {
-  await touchToken(db, tokenId);
+  await queries.touchToken(db, tokenId);
 }
 
 /**
@@ -131,7 +120,7 @@ export async function createFirstOrganization(db: Db, keep: (tokenText: string) 
   return db.transaction().execute(async (tx) => {
     const org_id = newId("org");
     if (
-      !(await insertFirstOrganization(tx, {
+      !(await queries.insertFirstOrganization(tx, {
         id: org_id,
         slug: "main",
         name: "Main",
@@ -140,12 +129,12 @@ export async function createFirstOrganization(db: Db, keep: (tokenText: string) 
       }))
     ) {
       // A newer version may have scopes that did not exist when the first administrator's token was created.
-      await widenAdministrators(tx, scopes);
-      for (const role of roles) await widenMembers(tx, role, scopesOf(role));
+      await queries.widenAdministrators(tx, scopes);
+      for (const role of roles) await queries.widenMembers(tx, role, scopesOf(role));
       return false;
     }
     const text = newTokenText("a");
-    await insertToken(tx, {
+    await queries.insertToken(tx, {
       id: newId("tok"),
       org_id,
       name: "First administrator",

@@ -1,14 +1,4 @@
-import {
-  confirmChains,
-  copiesOf,
-  deleteOldDrills,
-  isOverlong,
-  needsCopy,
-  openChains,
-  ownServer,
-  setArchiveProblem,
-  type ArchiveChain,
-} from "../../features/backups/backups.ts";
+import * as backups from "../../features/backups/backups.ts";
 import { specOf, wantedDatabases, type DatabaseRow } from "../../features/database/database.ts";
 import { mapWithConcurrency } from "../../kit/map-with-concurrency.ts";
 import { HistoryNeedsRestart, type DatabaseHistory } from "../../ports/postgres-host.ts";
@@ -60,7 +50,7 @@ export function archivesTask(platform: Platform): Task {
         settled.clear();
         for (const row of rows) await applyArchiveRetention(platform, row);
         await deleteExpiredChains(platform);
-        await deleteOldDrills(db);
+        await backups.deleteOldDrills(db);
       }
       // What is written just after a look is stored at the end of the next one: a period later, as all of them take about as long.
       const againMs = Math.max(archiveEveryMs / 2, 0.9 * archiveEveryMs - 2 * storedMs);
@@ -72,7 +62,7 @@ export function archivesTask(platform: Platform): Task {
 
 /** Makes one copy at a time. */
 interface Copier {
-  start(row: DatabaseRow, chain: ArchiveChain, history: DatabaseHistory, signal: AbortSignal): void;
+  start(row: DatabaseRow, chain: backups.ArchiveChain, history: DatabaseHistory, signal: AbortSignal): void;
   isCopying(): boolean;
   hasFailed(id: string): boolean;
   /** Its copy has failed, and is not tried again yet. */
@@ -86,7 +76,7 @@ function createCopier(platform: Platform): Copier {
   const { db, log, settings } = platform;
   const failedMs = new Map<string, number>();
   let copying: Promise<void> | undefined;
-  const copy = async (row: DatabaseRow, chain: ArchiveChain, history: DatabaseHistory, signal: AbortSignal) => {
+  const copy = async (row: DatabaseRow, chain: backups.ArchiveChain, history: DatabaseHistory, signal: AbortSignal) => {
     const limited = AbortSignal.any([signal, AbortSignal.timeout(settings.backups.timeoutMs)]);
     try {
       await makeCopy(platform, { row, chain, history }, limited);
@@ -98,7 +88,7 @@ function createCopier(platform: Platform): Copier {
       failedMs.set(row.id, performance.now());
       if (signal.aborted) return;
       log.error({ err: error, database: row.id }, "a database could not be copied into its archive");
-      await setArchiveProblem(db, row.id, wordsFor(error)).catch(() => {});
+      await backups.setArchiveProblem(db, row.id, wordsFor(error)).catch(() => {});
     }
   };
   const isResting = (id: string) => performance.now() - (failedMs.get(id) ?? -Infinity) < copyAgainMs;
@@ -133,21 +123,21 @@ interface Archiving {
 async function archive(platform: Platform, row: DatabaseRow, by: Archiving): Promise<Idle | undefined> {
   const { db, log, ports, clock } = platform;
   const history = ports.postgresHost.history(row.id);
-  if (history === null) await setArchiveProblem(db, row.id, ownServer);
+  if (history === null) await backups.setArchiveProblem(db, row.id, backups.ownServer);
   if (history === null) return undefined;
   // A storage that answers nothing fails late.
-  const late = setTimeout(() => void setArchiveProblem(db, row.id, isLate).catch(() => {}), patienceMs);
+  const late = setTimeout(() => void backups.setArchiveProblem(db, row.id, isLate).catch(() => {}), patienceMs);
   try {
     const { chain, until, isIdle } = await storeLog(platform, row, history);
     // Nothing has changed for an idle database, unless its copy could not be made.
     const isSettled = isIdle && by.settled.has(row.id);
-    const copies = isSettled ? [] : await copiesOf(db, [chain]);
-    const needs = !isSettled && needsCopy(copies, clock.now());
+    const copies = isSettled ? [] : await backups.copiesOf(db, [chain]);
+    const needs = !isSettled && backups.needsCopy(copies, clock.now());
     by.settled[needs ? "delete" : "add"](row.id);
-    if (needs && by.copier.isResting(row.id) && isOverlong(chain, copies))
+    if (needs && by.copier.isResting(row.id) && backups.isOverlong(chain, copies))
       await endOpenChain(db, chain, "No copy of the database could be made, and its log had become too long.");
     if (needs && ports.postgresHost.hasProcess(row.id)) by.copier.start(row, chain, history, by.signal);
-    if (row.archive_problem !== null && !by.copier.hasFailed(row.id)) await setArchiveProblem(db, row.id, null);
+    if (row.archive_problem !== null && !by.copier.hasFailed(row.id)) await backups.setArchiveProblem(db, row.id, null);
     return isIdle ? { id: chain.id, until } : undefined;
   } catch (error) {
     if (!ports.postgresHost.hasProcess(row.id)) return undefined;
@@ -160,7 +150,7 @@ async function archive(platform: Platform, row: DatabaseRow, by: Archiving): Pro
     log.warn({ error: (error as Error).message, database: row.id }, "a database's log could not be stored");
     // Once log can be stored again, a copy probably can.
     by.copier.wake(row.id);
-    await setArchiveProblem(db, row.id, wordsFor(error));
+    await backups.setArchiveProblem(db, row.id, wordsFor(error));
     return undefined;
   } finally {
     clearTimeout(late);
@@ -171,7 +161,7 @@ const isLate = "The storage has taken the database's log for more than a minute,
 
 async function confirm({ db }: Platform, idle: readonly Idle[]): Promise<void> {
   const ids = idle.map(({ id }) => id);
-  await confirmChains(db, ids, new Date(Math.min(...idle.map(({ until }) => until.getTime()))));
+  await backups.confirmChains(db, ids, new Date(Math.min(...idle.map(({ until }) => until.getTime()))));
 }
 
 async function endUnwanted(
@@ -179,7 +169,7 @@ async function endUnwanted(
   rows: readonly DatabaseRow[],
   wanted: ReadonlySet<string>,
 ): Promise<void> {
-  for (const chain of await openChains(platform.db)) {
+  for (const chain of await backups.openChains(platform.db)) {
     const row = rows.find(({ id }) => id === chain.database_id);
     // The log of a deleted project's database goes on where it ended, once the project is back.
     if (row === undefined || row.project_deleted_at !== null || wanted.has(row.id)) continue;

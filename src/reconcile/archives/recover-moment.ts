@@ -1,20 +1,5 @@
 import { createHash } from "node:crypto";
-import {
-  chainsOf,
-  confirmChains,
-  copiesOf,
-  endForMoment,
-  liveNameAt,
-  momentsAround,
-  openChecked,
-  outsideText,
-  recoveryOf,
-  windowsOf,
-  type ArchiveChain,
-  type ArchiveCopy,
-  type Problem,
-  type Recovery,
-} from "../../features/backups/backups.ts";
+import * as backups from "../../features/backups/backups.ts";
 import type { DatabaseRow } from "../../features/database/database.ts";
 import {
   DatabaseWorkFailed,
@@ -54,7 +39,7 @@ export interface OpenedMoment {
   readonly source: RecoverySource;
   /** The name of the database that was live then. */
   readonly live: string;
-  readonly chain: ArchiveChain;
+  readonly chain: backups.ArchiveChain;
   readonly copy: { readonly key: string; readonly sha256: string; readonly made_at: string };
   /** Returns which log was applied, and the checksum of its bytes. */
   readonly log: () => { readonly first: string; readonly segments: number; readonly sha256: string };
@@ -66,7 +51,7 @@ export interface Recovered extends OpenedMoment {
 }
 
 /** Recovers the instance from the archive, or returns why there is no such moment. */
-export async function recoverMoment(work: Moment): Promise<Recovered | { readonly problem: Problem }> {
+export async function recoverMoment(work: Moment): Promise<Recovered | { readonly problem: backups.Problem }> {
   const opened = await openMoment(work);
   if ("problem" in opened) return opened;
   const recovered = await work.history.recover(work.spec, opened.source);
@@ -76,7 +61,7 @@ export async function recoverMoment(work: Moment): Promise<Recovered | { readonl
 }
 
 /** Opens what shows the moment, or returns why there is no such moment. */
-export async function openMoment(work: Moment): Promise<OpenedMoment | { readonly problem: Problem }> {
+export async function openMoment(work: Moment): Promise<OpenedMoment | { readonly problem: backups.Problem }> {
   const { platform, row, spec, at, signal } = work;
   const found = await find(work);
   if (found === undefined) return { problem: await outside(work) };
@@ -88,19 +73,19 @@ export async function openMoment(work: Moment): Promise<OpenedMoment | { readonl
   const start = base.start_position ?? 0;
   const log = counting(platform, chain, readLog(storage, { ...found, start }, signal));
   const source = {
-    archive: await openChecked(fileOf(work, storage, base)),
+    archive: await backups.openChecked(fileOf(work, storage, base)),
     path: storage.path?.(base.storage_key),
     ...{ backup_label: base.backup_label ?? "", segment_bytes: chain.segment_bytes },
     ...{ segments: log.segments, until: at, signal },
   };
-  const live = await liveNameAt(platform.db, row, at, spec.database_name);
+  const live = await backups.liveNameAt(platform.db, row, at, spec.database_name);
   const copy = { key: base.storage_key, sha256: base.sha256 ?? "", made_at: base.restorable_from ?? base.created_at };
   return { source, live, chain, copy, log: () => ({ first: segmentName(chain, start), ...log.sum() }) };
 }
 
 function counting(
   { db }: Platform,
-  chain: ArchiveChain,
+  chain: backups.ArchiveChain,
   given: AsyncIterable<{ readonly name: string; readonly content: Buffer }>,
 ) {
   const digest = createHash("sha256");
@@ -114,7 +99,7 @@ function counting(
       }
     } catch (error) {
       if (!(error instanceof LogDamaged)) throw error;
-      const nearest = (await momentsAround(db, chain, error.position)).join(" and ");
+      const nearest = (await backups.momentsAround(db, chain, error.position)).join(" and ");
       throw new LogDamaged(error, error, nearest && ` The nearest moments that can be restored: ${nearest}.`);
     }
   })();
@@ -129,13 +114,13 @@ async function requireRoomToRecover({ platform, copies, spec }: Moment, { base, 
   if (available_bytes < bytes) throw new StorageFull();
 }
 
-type Found = Recovery<ArchiveChain, ArchiveCopy>;
+type Found = backups.Recovery<backups.ArchiveChain, backups.ArchiveCopy>;
 
 async function find(work: Moment): Promise<Found | undefined> {
   const { platform, row, spec, history, at } = work;
   const known = await findStored(work);
   if (known?.hasMore === true) return known;
-  const newest = (await chainsOf(platform.db, row)).at(-1);
+  const newest = (await backups.chainsOf(platform.db, row)).at(-1);
   const isOpen = newest?.ended_at === null;
   // The last seconds are still on their way, and perhaps no commit follows the moment yet, unless the database is away.
   if (isOpen || !newest?.stored_until || Date.parse(newest.stored_until) < at.getTime())
@@ -149,26 +134,26 @@ async function find(work: Moment): Promise<Found | undefined> {
 
 /** Finds what shows the moment, and whether more log is stored than it needs. */
 async function findStored({ platform: { db }, row, at }: Moment): Promise<(Found & { hasMore: boolean }) | undefined> {
-  const stored = await chainsOf(db, row);
-  const found = recoveryOf(stored, await copiesOf(db, stored), at);
+  const stored = await backups.chainsOf(db, row);
+  const found = backups.recoveryOf(stored, await backups.copiesOf(db, stored), at);
   if (found === undefined) return undefined;
-  const needed = await endForMoment(db, found.chain, found.base, at);
+  const needed = await backups.endForMoment(db, found.chain, found.base, at);
   return { ...found, end: Math.min(found.end, needed ?? Infinity), hasMore: needed !== null };
 }
 
 async function storeNewest(platform: Platform, row: DatabaseRow, history: DatabaseHistory): Promise<void> {
   const { chain, until, isIdle } = await storeLog(platform, row, history);
-  if (isIdle) await confirmChains(platform.db, [chain.id], until);
+  if (isIdle) await backups.confirmChains(platform.db, [chain.id], until);
 }
 
 async function outside({ platform, row }: Moment) {
-  const chains = await chainsOf(platform.db, row);
+  const chains = await backups.chainsOf(platform.db, row);
   return {
     code: "target_outside_window" as const,
-    summary: outsideText(windowsOf(chains, await copiesOf(platform.db, chains))),
+    summary: backups.outsideText(backups.windowsOf(chains, await backups.copiesOf(platform.db, chains))),
   };
 }
 
-function fileOf({ onBytes, signal }: Moment, storage: Storage, { storage_key: key, sha256 }: ArchiveCopy) {
+function fileOf({ onBytes, signal }: Moment, storage: Storage, { storage_key: key, sha256 }: backups.ArchiveCopy) {
   return { storage, key, sha256: sha256 ?? "", signal, onBytes };
 }

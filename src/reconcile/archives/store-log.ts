@@ -1,15 +1,7 @@
 import { promisify } from "node:util";
 import { Readable } from "node:stream";
 import { constants, zstdCompress } from "node:zlib";
-import {
-  advanceChain,
-  archiveFolder,
-  beginChain,
-  chainsOf,
-  endChain,
-  markChain,
-  type ArchiveChain,
-} from "../../features/backups/backups.ts";
+import * as backups from "../../features/backups/backups.ts";
 import { specOf, type DatabaseRow } from "../../features/database/database.ts";
 import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
 import { allTogether } from "../../kit/throw-together.ts";
@@ -25,11 +17,11 @@ const params = { [constants.ZSTD_c_compressionLevel]: 1, [constants.ZSTD_c_check
 const oneAtATime = createKeyedMutex();
 
 /** The open chains by their databases, as only this process adds to them: an idle database costs no query. */
-const open = new Map<string, { readonly chain: ArchiveChain; until: Date }>();
+const open = new Map<string, { readonly chain: backups.ArchiveChain; until: Date }>();
 
 /** Whether log was stored, and the moment up to which all of it is stored now. */
 export interface StoredLog {
-  readonly chain: ArchiveChain;
+  readonly chain: backups.ArchiveChain;
   readonly until: Date;
   readonly isIdle: boolean;
 }
@@ -56,33 +48,33 @@ export function storeLog(platform: Platform, row: DatabaseRow, history: Database
 /** Marks how far the log went at the look before this one, where the segment of that is complete now. */
 async function markBefore(
   { db }: Platform,
-  { chain, until, end }: { readonly chain: ArchiveChain; readonly until: Date; readonly end: number },
+  { chain, until, end }: { readonly chain: backups.ArchiveChain; readonly until: Date; readonly end: number },
 ): Promise<void> {
   const { stored_position: position, segment_bytes: size } = chain;
-  if (Math.floor(end / size) > Math.floor(position / size)) await markChain(db, chain, position, until);
+  if (Math.floor(end / size) > Math.floor(position / size)) await backups.markChain(db, chain, position, until);
 }
 
-export async function endOpenChain(db: Platform["db"], chain: ArchiveChain, reason: string): Promise<void> {
+export async function endOpenChain(db: Platform["db"], chain: backups.ArchiveChain, reason: string): Promise<void> {
   open.delete(chain.database_id);
-  await endChain(db, chain.id, reason);
+  await backups.endChain(db, chain.id, reason);
 }
 
-async function chainFor(platform: Platform, row: DatabaseRow, log: LogPosition): Promise<ArchiveChain> {
+async function chainFor(platform: Platform, row: DatabaseRow, log: LogPosition): Promise<backups.ArchiveChain> {
   const { org_id, project_id, id: database_id } = row;
-  const isOpen = (chain: ArchiveChain) => chain.database_id === database_id && chain.ended_at === null;
-  const chain = open.get(database_id)?.chain ?? (await chainsOf(platform.db, row)).find(isOpen);
+  const isOpen = (chain: backups.ArchiveChain) => chain.database_id === database_id && chain.ended_at === null;
+  const chain = open.get(database_id)?.chain ?? (await backups.chainsOf(platform.db, row)).find(isOpen);
   const { standard } = platform.ports.storages;
   const reason = chain && whyEnded(chain, log, standard);
   if (chain !== undefined && reason === undefined) return chain;
   if (chain !== undefined && reason !== undefined) await endOpenChain(platform.db, chain, reason);
-  return beginChain(platform.db, { org_id, project_id, database_id, storage: standard }, log);
+  return backups.beginChain(platform.db, { org_id, project_id, database_id, storage: standard }, log);
 }
 
 /** From then on, the times of a chain's transactions are in order no more. Smaller corrections of a clock are usual. */
 const setBackMs = 1000;
 
 /** Returns why a log does not continue a chain; undefined if it does. */
-function whyEnded(chain: ArchiveChain, log: LogPosition, storage: string): string | undefined {
+function whyEnded(chain: backups.ArchiveChain, log: LogPosition, storage: string): string | undefined {
   if (chain.log_system !== log.system || chain.timeline !== log.timeline || log.end < chain.stored_position)
     return "The database was restored, and began a history of its own.";
   if (log.at.getTime() < Date.parse(chain.stored_until ?? "") - setBackMs) return "The machine's clock was set back.";
@@ -94,7 +86,7 @@ function whyEnded(chain: ArchiveChain, log: LogPosition, storage: string): strin
 }
 
 interface Storing {
-  readonly chain: ArchiveChain;
+  readonly chain: backups.ArchiveChain;
   readonly spec: DatabaseSpec;
   readonly history: DatabaseHistory;
   readonly log: LogPosition;
@@ -117,7 +109,7 @@ async function storeSegments(platform: Platform, storing: Storing): Promise<void
     position = ends.at(-1) ?? position;
     isWhole = position === log.end;
     const bytes = stored.reduce((sum, each) => sum + each, 0);
-    await advanceChain(platform.db, chain, { position, until: isWhole ? log.at : null, bytes });
+    await backups.advanceChain(platform.db, chain, { position, until: isWhole ? log.at : null, bytes });
   }
   const before = position - (position % size);
   if (before > log.kept_from) await history.release(spec, before);
@@ -127,6 +119,6 @@ async function storeSegments(platform: Platform, storing: Storing): Promise<void
 async function storeSegment(platform: Platform, { chain, spec, history, log }: Storing, end: number): Promise<number> {
   const storage = platform.ports.storages.named[chain.storage] as Storage;
   const content = await compress(await history.readSegment(spec, log, end), { params });
-  await storage.put(`${archiveFolder(chain)}/${segmentName(log, end - 1)}.zst`, Readable.from([content]));
+  await storage.put(`${backups.archiveFolder(chain)}/${segmentName(log, end - 1)}.zst`, Readable.from([content]));
   return end % log.segment_bytes === 0 ? content.length : 0;
 }

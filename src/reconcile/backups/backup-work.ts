@@ -1,23 +1,5 @@
 import { recordEvent } from "../../features/activity/activity.ts";
-import {
-  ArchiveDamaged,
-  checkArchive,
-  completeBackup,
-  endOperation,
-  failBackup,
-  insertRestored,
-  newestSize,
-  packArchive,
-  recordVerdict,
-  setProgress,
-  setStorageKey,
-  SnapshotClosed,
-  unpackArchive,
-  type Problem,
-  type Progress,
-  type TakenOperation,
-  type Verdict,
-} from "../../features/backups/backups.ts";
+import * as backups from "../../features/backups/backups.ts";
 import { databaseOf, specOf } from "../../features/database/database.ts";
 import { FilesRefused } from "../../kit/folder-tar.ts";
 import { until } from "../../kit/until.ts";
@@ -41,7 +23,7 @@ const mostAttempts = 3;
 /** Creates, restores or verifies a backup, and ends the operation for every outcome that is its own. Throws on platform faults. */
 export async function performBackupWork(
   platform: Platform,
-  operation: TakenOperation,
+  operation: backups.TakenOperation,
   lease: Lease,
   signal: AbortSignal,
 ): Promise<void> {
@@ -105,11 +87,11 @@ async function attempt(work: Work, job: Job): Promise<End> {
   }
 }
 
-const gaveUp: Problem = {
+const gaveUp: backups.Problem = {
   code: "platform_fault",
   summary: "The platform failed several times with an internal error while it worked on this.",
 };
-const tookTooLong: Problem = { code: "unavailable", summary: "The work exceeded the platform's time limit." };
+const tookTooLong: backups.Problem = { code: "unavailable", summary: "The work exceeded the platform's time limit." };
 
 function isOverdue(signal: AbortSignal): boolean {
   return signal.aborted && (signal.reason as Error | undefined)?.name === "TimeoutError";
@@ -131,10 +113,10 @@ async function backUp(work: DatabaseWork): Promise<End> {
   const { standard, named } = platform.ports.storages;
   const storage = named[standard] as Storage;
   const { org_id, project_id, backup_id } = operation;
-  await requireRoom(storage, await newestSize(platform.db, org_id, project_id));
+  await requireRoom(storage, await backups.newestSize(platform.db, org_id, project_id));
   // The name contains the lease's fence, so that a worker which has lost its lease never writes the same file as its successor.
   const key = `${org_id}/${project_id}/${backup_id}-${lease.fence}.dump.zst`;
-  if (!(await setStorageKey(platform.db, lease, { backup_id, storage: standard, storage_key: key })))
+  if (!(await backups.setStorageKey(platform.db, lease, { backup_id, storage: standard, storage_key: key })))
     throw new Error("the lease was lost");
   await progress.enter("dumping");
   let stored: { size_bytes: number; sha256: string } | undefined;
@@ -143,10 +125,10 @@ async function backUp(work: DatabaseWork): Promise<End> {
     signal,
     onCounted: ({ counted, tables }) => progress.tell({ tables_done: counted, tables_total: tables }),
     isCompressed: true,
-    consume: async (archive) => void (stored = await packArchive(archive, { storage, key, signal, onBytes })),
+    consume: async (archive) => void (stored = await backups.packArchive(archive, { storage, key, signal, onBytes })),
   });
   const made = { ...(stored as { size_bytes: number; sha256: string }), row_counts: counts, engine_version };
-  return { problem: null, write: (tx) => completeBackup(tx, operation, made) };
+  return { problem: null, write: (tx) => backups.completeBackup(tx, operation, made) };
 }
 
 async function restore(work: DatabaseWork): Promise<End> {
@@ -154,17 +136,17 @@ async function restore(work: DatabaseWork): Promise<End> {
   const name = operation.database_name as string;
   await restoreInto(work, name);
   const { org_id, project_id, backup_id } = operation;
-  return { problem: null, write: (tx) => insertRestored(tx, { org_id, project_id, name, backup_id }) };
+  return { problem: null, write: (tx) => backups.insertRestored(tx, { org_id, project_id, name, backup_id }) };
 }
 
 async function verify(work: DatabaseWork): Promise<End> {
   const verdict = await verifyRestored(work);
   await work.progress.enter("cleaning");
   await cleanUp(work);
-  return { problem: null, write: (tx) => recordVerdict(tx, work.operation, verdict) };
+  return { problem: null, write: (tx) => backups.recordVerdict(tx, work.operation, verdict) };
 }
 
-async function verifyRestored(work: DatabaseWork): Promise<Verdict> {
+async function verifyRestored(work: DatabaseWork): Promise<backups.Verdict> {
   const { platform, operation, spec, signal, progress } = work;
   const name = operation.database_name as string;
   try {
@@ -182,7 +164,7 @@ async function verifyRestored(work: DatabaseWork): Promise<Verdict> {
   }
 }
 
-function compare(expected: readonly TableCount[], actual: readonly TableCount[]): Verdict {
+function compare(expected: readonly TableCount[], actual: readonly TableCount[]): backups.Verdict {
   const counted = new Map(actual.map(({ table, rows }) => [table, rows]));
   const comparison = expected.map(({ table, rows }) => ({ table, expected: rows, actual: counted.get(table) ?? null }));
   const differing = comparison.filter((each) => each.expected !== each.actual).length;
@@ -199,11 +181,11 @@ async function restoreInto(work: DatabaseWork, name: string): Promise<void> {
   const { platform, spec, progress, signal } = work;
   const file = archiveOf(work);
   await progress.enter("checking");
-  await checkArchive(file);
+  await backups.checkArchive(file);
   progress.tell({ bytes_done: 0 });
   await progress.enter("restoring");
   await platform.ports.postgresHost.createDatabase(spec, name);
-  const archive = await unpackArchive(file);
+  const archive = await backups.unpackArchive(file);
   await platform.ports.postgresHost.restore(spec, name, { archive, signal });
 }
 
@@ -222,8 +204,8 @@ async function cleanUp({ platform, operation, lease, spec }: DatabaseWork): Prom
 async function end({ platform, operation, lease }: Work, { atEnd }: Job, { problem, write }: End): Promise<void> {
   const { org_id, project_id, backup_id, kind, restore_to, path, folder } = operation;
   await platform.db.transaction().execute(async (tx) => {
-    if (!(await endOperation(tx, lease, problem))) throw new Error("the lease of the operation was lost");
-    if (problem !== null) await failBackup(tx, operation, problem);
+    if (!(await backups.endOperation(tx, lease, problem))) throw new Error("the lease of the operation was lost");
+    if (problem !== null) await backups.failBackup(tx, operation, problem);
     await write?.(tx);
     await atEnd?.(tx);
     const verb = problem === null ? "completed" : "failed";
@@ -244,10 +226,10 @@ async function end({ platform, operation, lease }: Work, { atEnd }: Job, { probl
 }
 
 /** Returns the problem in words for the project's owner; undefined for a platform fault. */
-function problemOf(error: unknown): Problem | undefined {
+function problemOf(error: unknown): backups.Problem | undefined {
   if (error instanceof LogDamaged) return { code: "wal_missing", summary: error.message };
-  if (error instanceof ArchiveDamaged) return { code: "backup_damaged", summary: error.message };
-  if (error instanceof SnapshotClosed)
+  if (error instanceof backups.ArchiveDamaged) return { code: "backup_damaged", summary: error.message };
+  if (error instanceof backups.SnapshotClosed)
     return { code: error.isBusy ? "unavailable" : "refused", summary: error.message };
   if (error instanceof FilesRefused) return { code: "refused", summary: `The files in $STORAGE_DIR: ${error.message}` };
   if (error instanceof StorageFull) return { code: "storage_full", summary: "The platform's backup storage is full." };
@@ -266,14 +248,14 @@ function problemOf(error: unknown): Problem | undefined {
 const pauseMs = 500;
 
 function createBackupProgress(db: Db, lease: Lease): BackupProgress {
-  let now: Progress = { phase: "waiting", bytes_done: 0, tables_done: 0, tables_total: null };
+  let now: backups.Progress = { phase: "waiting", bytes_done: 0, tables_done: 0, tables_total: null };
   let written = now;
   let writing: Promise<void> = Promise.resolve();
   // Progress is informational: a failed write must not fail the operation.
   const write = () => {
     if (written === now) return writing;
     const next = (written = now);
-    writing = writing.then(() => setProgress(db, lease, next)).catch(() => {});
+    writing = writing.then(() => backups.setProgress(db, lease, next)).catch(() => {});
     return writing;
   };
   const timer = setInterval(() => void write(), pauseMs);

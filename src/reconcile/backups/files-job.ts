@@ -1,22 +1,7 @@
 import { Readable } from "node:stream";
 import { promisify } from "node:util";
 import { zstdCompress } from "node:zlib";
-import {
-  addPiece,
-  ArchiveDamaged,
-  completeBackup,
-  completePiece,
-  digestOf,
-  FileIndex,
-  leftPiece,
-  listText,
-  markUnusedPieces,
-  readPieces,
-  recordVerdict,
-  reusePiece,
-  setStorageKey,
-  type ListedPiece,
-} from "../../features/backups/backups.ts";
+import * as backups from "../../features/backups/backups.ts";
 import { diskUseOf } from "../../features/disk/disk.ts";
 import { contentPieces } from "../../kit/content-pieces.ts";
 import { FilesRefused, restoredFolder } from "../../kit/folder-tar.ts";
@@ -37,7 +22,9 @@ export async function filesJob(given: Work): Promise<Job> {
   return {
     perform: () => jobs[operation.kind](work),
     cleanUp: () => cleanUp(work),
-    ...(operation.kind === "backup" ? { atEnd: (tx) => markUnusedPieces(tx, operation, limits.backups_bytes) } : {}),
+    ...(operation.kind === "backup"
+      ? { atEnd: (tx) => backups.markUnusedPieces(tx, operation, limits.backups_bytes) }
+      : {}),
   };
 }
 
@@ -58,13 +45,13 @@ async function backUp(work: FilesWork): Promise<End> {
   await requireRoom(storage, 0);
   const { backup_id } = operation;
   const key = `${folderOf(work)}/${backup_id}-${lease.fence}.list`;
-  if (!(await setStorageKey(platform.db, lease, { backup_id, storage: standard, storage_key: key })))
+  if (!(await backups.setStorageKey(platform.db, lease, { backup_id, storage: standard, storage_key: key })))
     throw new Error("the lease was lost");
   await progress.enter("storing");
   const archive = await platform.ports.runtime.readStorage(owner, signal);
   if (archive === null) throw new FilesRefused("the project has no such folder before its first deploy");
-  const index = new FileIndex();
-  const pieces: ListedPiece[] = [];
+  const index = new backups.FileIndex();
+  const pieces: backups.ListedPiece[] = [];
   let size_bytes = 0;
   for await (const content of contentPieces(archive as AsyncIterable<Buffer>)) {
     signal.throwIfAborted();
@@ -73,49 +60,49 @@ async function backUp(work: FilesWork): Promise<End> {
     progress.tell({ bytes_done: (size_bytes += content.length) });
   }
   const file_index = await storedIndex(work, storage, index);
-  const list = listText(pieces);
+  const list = backups.listText(pieces);
   await storage.put(key, Readable.from([Buffer.from(list)]), signal);
-  const made = { size_bytes, sha256: digestOf(list), row_counts: null, engine_version: null, file_index };
-  return { problem: null, write: (tx) => completeBackup(tx, operation, made) };
+  const made = { size_bytes, sha256: backups.digestOf(list), row_counts: null, engine_version: null, file_index };
+  return { problem: null, write: (tx) => backups.completeBackup(tx, operation, made) };
 }
 
 const folderOf = ({ operation: { org_id, project_id } }: Work) => `${org_id}/${project_id}/files`;
 const pack = promisify(zstdCompress);
 
 /** Stores the index like the files' own pieces, and returns its list; null when it is too large. */
-async function storedIndex(work: FilesWork, storage: Storage, index: FileIndex): Promise<string | null> {
+async function storedIndex(work: FilesWork, storage: Storage, index: backups.FileIndex): Promise<string | null> {
   const parts = index.end();
   if (parts === null) return null;
-  const pieces: ListedPiece[] = [];
+  const pieces: backups.ListedPiece[] = [];
   for (const content of parts) pieces.push(await stored(work, storage, content));
-  return listText(pieces);
+  return backups.listText(pieces);
 }
 
 /** Stores a piece unless an earlier backup of the project has stored it. */
-async function stored(work: FilesWork, storage: Storage, content: Buffer): Promise<ListedPiece> {
+async function stored(work: FilesWork, storage: Storage, content: Buffer): Promise<backups.ListedPiece> {
   const { platform, operation, lease, signal } = work;
   const { db, ports } = platform;
   const { backup_id } = operation;
-  const sha256 = digestOf(content);
-  const known = await reusePiece(db, operation, sha256, backup_id);
+  const sha256 = backups.digestOf(content);
+  const known = await backups.reusePiece(db, operation, sha256, backup_id);
   const length = content.length;
   if (known !== undefined) return { ...known, length };
   const packed = await pack(content);
-  const left = await leftPiece(db, operation, sha256);
+  const left = await backups.leftPiece(db, operation, sha256);
   // Without the lease, the piece may be the next worker's.
   await requireLease(db, lease);
   if (left !== undefined) await ports.storages.named[left.storage]?.delete(left.storage_key);
   const storage_key = `${folderOf(work)}/${sha256}-${backup_id}-${lease.fence}`;
   const piece = { sha256, storage: ports.storages.standard, storage_key };
-  await addPiece(db, operation, piece, backup_id);
+  await backups.addPiece(db, operation, piece, backup_id);
   await storage.put(storage_key, Readable.from([packed]), signal);
-  await completePiece(db, operation, piece, packed.length);
+  await backups.completePiece(db, operation, piece, packed.length);
   return { ...piece, length };
 }
 
 function archive(work: FilesWork): Readable {
   const { platform, operation } = work;
-  return readPieces(archiveOf(work), operation.storage ?? "", platform.ports.storages);
+  return backups.readPieces(archiveOf(work), operation.storage ?? "", platform.ports.storages);
 }
 
 async function restore(work: FilesWork): Promise<End> {
@@ -130,12 +117,12 @@ async function verify(work: FilesWork): Promise<End> {
   await progress.enter("checking");
   const problem = await read(archive(work)).catch((error: unknown) => {
     signal.throwIfAborted();
-    if (error instanceof ArchiveDamaged) return error.message;
+    if (error instanceof backups.ArchiveDamaged) return error.message;
     throw error;
   });
   const verification = problem === null ? "verified" : "failed";
   const verdict = { verification, comparison: [], verification_problem: problem } as const;
-  return { problem: null, write: (tx) => recordVerdict(tx, operation, verdict) };
+  return { problem: null, write: (tx) => backups.recordVerdict(tx, operation, verdict) };
 }
 
 async function read(whole: Readable): Promise<null> {

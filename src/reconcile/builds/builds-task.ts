@@ -1,13 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import {
-  closeInterrupted,
-  endBuild,
-  interrupted,
-  promotedBuild,
-  takeQueued,
-  type DeploymentSettings,
-  type TakenBuild,
-} from "../../features/builds/builds.ts";
+import * as builds from "../../features/builds/builds.ts";
 import { deployBuild } from "../../features/deployments/deployments.ts";
 import { variablesOf } from "../../features/env/env.ts";
 import { giveCommit } from "../../features/previews/previews.ts";
@@ -31,21 +23,21 @@ const waitForTurnMs = 100;
 /** Runs queued builds, at most one per project at a time, and requests the deployment of the result. */
 export function buildsTask(platform: Platform, wake: () => void): Task {
   const diskRoom = createDiskRoom(platform.ports);
-  return createLeasedTask<TakenBuild>(platform, wake, {
+  return createLeasedTask<builds.TakenBuild>(platform, wake, {
     name: "builds",
     periodMs: 2000,
     topics: ["builds"],
     table: "build",
     limit: platform.settings.concurrentBuilds,
     perOrganization: Math.max(2, platform.settings.concurrentBuilds - 1),
-    take: (inProgress) => takeQueued(platform.db, platform.owner, inProgress),
+    take: (inProgress) => builds.takeQueued(platform.db, platform.owner, inProgress),
     work: (build, lease, signal) => perform({ platform, build, lease, signal }, diskRoom),
     broken: async (build, lease, stopping) => {
       const fault = async () => (await runtimeFailure(platform, build.runtime ?? undefined)) ?? platformFault;
-      return abandon({ platform, build, lease }, stopping ? interrupted : await fault());
+      return abandon({ platform, build, lease }, stopping ? builds.interrupted : await fault());
     },
     async before(underWay) {
-      for (const build of await closeInterrupted(platform.db, interrupted, underWay)) {
+      for (const build of await builds.closeInterrupted(platform.db, builds.interrupted, underWay)) {
         platform.log.warn({ build: build.id, status: build.status }, "closed a build whose control plane ended");
         if (build.status === "failed") await platform.ports.repositories.unpin(build.project_id, build.id);
       }
@@ -63,7 +55,7 @@ const platformFault: Failure = {
 
 interface Taken {
   readonly platform: Platform;
-  readonly build: TakenBuild;
+  readonly build: builds.TakenBuild;
   readonly lease: Lease;
 }
 
@@ -118,7 +110,7 @@ async function perform(building: Building, diskRoom: DiskRoom): Promise<void> {
       return fail({ ...building, log }, failure);
     }
     case "cancelled":
-      return abandon(building, interrupted);
+      return abandon(building, builds.interrupted);
   }
 }
 
@@ -130,7 +122,7 @@ interface Built extends Building {
 async function promote(built: Built, from: string): Promise<void> {
   const { platform, build, log } = built;
   const { org_id, project_id, project_number } = build;
-  const found = await promotedBuild(platform.db, org_id, from);
+  const found = await builds.promotedBuild(platform.db, org_id, from);
   if (!found?.image) return refuse(built, promotedGone);
   const { runtime } = found.image;
   if (build.runtime !== null && runtime !== undefined && runtime !== build.runtime)
@@ -160,7 +152,7 @@ const promotedGone: Failure = {
 };
 
 /** Ends the build and creates its deployment in one transaction, after waiting for a deployment that is in progress. */
-async function succeed(built: Built, image: Image, settings: DeploymentSettings): Promise<void> {
+async function succeed(built: Built, image: Image, settings: builds.DeploymentSettings): Promise<void> {
   const { platform, build, lease, log, signal } = built;
   await log.flush();
   const { org_id, project_id, commit, old_commit, branch, origin } = build;
@@ -183,7 +175,10 @@ async function succeed(built: Built, image: Image, settings: DeploymentSettings)
   for (let waiting = false; !signal.aborted; waiting = true) {
     const made = await platform.db.transaction().execute(async (tx) => {
       const deployment = await deployBuild(platform, tx, source);
-      if (deployment.outcome === "made" && !(await endBuild(tx, lease, { status: "succeeded", image, settings })))
+      if (
+        deployment.outcome === "made" &&
+        !(await builds.endBuild(tx, lease, { status: "succeeded", image, settings }))
+      )
         throw new Error("the lease of the build was lost");
       return deployment;
     });
@@ -201,7 +196,7 @@ async function succeed(built: Built, image: Image, settings: DeploymentSettings)
         await sleep(waitForTurnMs);
     }
   }
-  await abandon(built, interrupted);
+  await abandon(built, builds.interrupted);
 }
 
 const noSwitch = ({ code }: Failure): string => `The build failed (${code}). No traffic was switched.`;
@@ -225,7 +220,7 @@ async function fail(
   failure: Failure,
 ): Promise<void> {
   await log.flush();
-  await endBuild(platform.db, lease, { status: "failed", failure });
+  await builds.endBuild(platform.db, lease, { status: "failed", failure });
   await platform.wakeups.send(platform.db, "outcomes", build.id);
   await platform.wakeups.send(platform.db, "builds", build.project_id);
 }

@@ -1,16 +1,5 @@
 import { hasRunning } from "../../features/backups/backups.ts";
-import {
-  databaseFailed,
-  databaseReady,
-  partMissing,
-  serverOf,
-  sleepingServers,
-  specOf,
-  takeDatabase,
-  wantedDatabases,
-  type DatabaseRow,
-  type SleepingServer,
-} from "../../features/database/database.ts";
+import * as database from "../../features/database/database.ts";
 import { diskUseOf, saveDatabaseSize } from "../../features/disk/disk.ts";
 import { markVariablesChanged } from "../../features/env/env.ts";
 import { lockProject } from "../../features/projects/projects.ts";
@@ -37,7 +26,7 @@ export function databasesTask(platform: Platform, resting: Resting = createResti
   const inLine = new Set<string>();
 
   /** A failure of one database must not stop the loop. */
-  async function reconcileDatabase(row: DatabaseRow, signal: AbortSignal): Promise<"fine" | "down"> {
+  async function reconcileDatabase(row: database.DatabaseRow, signal: AbortSignal): Promise<"fine" | "down"> {
     try {
       if (repairs.has(row.id)) return "down";
       const isKnown = row.status === "ready" && inLine.has(row.id);
@@ -64,8 +53,8 @@ export function databasesTask(platform: Platform, resting: Resting = createResti
     topics: ["databases"],
     async run(signal) {
       await releaseDeadLeases(platform.db, "project_database");
-      for (const server of await sleepingServers(platform.db)) await stopSleeping(platform, server);
-      const rows = await wantedDatabases(platform.db);
+      for (const server of await database.sleepingServers(platform.db)) await stopSleeping(platform, server);
+      const rows = await database.wantedDatabases(platform.db);
       await resting.begin(platform.ports.dataDisk);
       let down = 0;
       await mapWithConcurrency(rows, maxConcurrency, async (row) => {
@@ -83,7 +72,7 @@ export function databasesTask(platform: Platform, resting: Resting = createResti
 }
 
 /** Stops a server whose preview still sleeps. Its row is locked meanwhile, so that whoever wakes the preview then finds that it is stopped. */
-async function stopSleeping({ db, log, ports }: Platform, { id, used_by }: SleepingServer): Promise<void> {
+async function stopSleeping({ db, log, ports }: Platform, { id, used_by }: database.SleepingServer): Promise<void> {
   if (!ports.postgresHost.hasProcess(id)) return;
   try {
     await db.transaction().execute(async (tx) => {
@@ -100,8 +89,8 @@ async function stopSleeping({ db, log, ports }: Platform, { id, used_by }: Sleep
 /** Returns a database to restart for its updated PostgreSQL, if this is the hour; the next run finds the next one. */
 async function replacedDatabase(
   { db, log, ports, settings, clock }: Platform,
-  rows: readonly DatabaseRow[],
-): Promise<DatabaseRow | undefined> {
+  rows: readonly database.DatabaseRow[],
+): Promise<database.DatabaseRow | undefined> {
   if (!isWithin(settings.restartHours, clock.now())) return undefined;
   for (const row of rows) {
     if (row.status !== "ready" || !(await ports.postgresHost.isReplaced(row.id))) continue;
@@ -113,17 +102,17 @@ async function replacedDatabase(
   return undefined;
 }
 
-function logFailure(platform: Platform, row: DatabaseRow, error: unknown): void {
+function logFailure(platform: Platform, row: database.DatabaseRow, error: unknown): void {
   platform.log.error({ err: error, database: row.id }, "could not reconcile a database; it will be tried again");
 }
 
 /** Returns whether a database needs no repair: its row is `ready`, its server runs, and its owner has not changed the role. */
-async function isHealthy(platform: Platform, row: DatabaseRow, resting: Resting): Promise<boolean> {
+async function isHealthy(platform: Platform, row: database.DatabaseRow, resting: Resting): Promise<boolean> {
   if (row.status !== "ready") return false;
-  const seen = await platform.ports.postgresHost.observe(specOf(platform.vault, row));
+  const seen = await platform.ports.postgresHost.observe(database.specOf(platform.vault, row));
   if (seen.state !== "running") return false;
   await saveDatabaseSize(platform.db, row, seen);
-  if (!isSamePlace(serverOf(row), seen.endpoint)) return false;
+  if (!isSamePlace(database.serverOf(row), seen.endpoint)) return false;
   if (seen.intact && !seen.compacting) {
     const { limits } = await diskUseOf(platform.db, row, platform.settings.disk);
     resting.rest(row.id, { bytes: seen.size_bytes, limitBytes: limits.database_bytes });
@@ -137,10 +126,10 @@ const isSamePlace = (one: ServerAddress | null, other: ServerAddress): boolean =
 /** Resolves to true if the host has everything as requested. A database that was running is not marked as failed when another step fails. */
 async function repairDatabase(
   platform: Platform,
-  row: DatabaseRow,
+  row: database.DatabaseRow,
   { signal, fine }: { signal: AbortSignal; fine: boolean },
 ): Promise<boolean> {
-  const lease = await takeDatabase(platform.db, row.id, platform.owner);
+  const lease = await database.takeDatabase(platform.db, row.id, platform.owner);
   if (lease === undefined) return false;
   // Recovery on a full disk would only use up what is left, so the server starts once there is space again.
   const { is_full } = await platform.ports.dataDisk.observe();
@@ -151,7 +140,7 @@ async function repairDatabase(
   if (signal.aborted) return false;
   const isStarted = !("stage" in started);
   if (isStarted) await markDatabaseReady(platform, row, lease, started);
-  else if (!fine) await databaseFailed(platform.db, lease, started);
+  else if (!fine) await database.databaseFailed(platform.db, lease, started);
   await platform.wakeups.send(platform.db, "outcomes", row.id);
   return isStarted;
 }
@@ -174,15 +163,15 @@ const noRoom: Failure = {
 /** Resolves to a failure if the host can't start it. Errors from writing Berth's own rows are handled separately. */
 async function startDatabase(
   platform: Platform,
-  row: DatabaseRow,
+  row: database.DatabaseRow,
   signal: AbortSignal,
 ): Promise<DatabaseEndpoint | Failure> {
   try {
-    return await platform.ports.postgresHost.ensure(specOf(platform.vault, row), signal);
+    return await platform.ports.postgresHost.ensure(database.specOf(platform.vault, row), signal);
   } catch (error) {
     if (signal.aborted) return failure;
     if (error instanceof PartMissing)
-      return { ...failure, code: partMissing, summary: error.summary, hint: error.hint };
+      return { ...failure, code: database.partMissing, summary: error.summary, hint: error.hint };
     platform.log.error({ err: error, database: row.id }, "a database could not be started; it will be tried again");
     const summary = error instanceof Error ? (error.message.split("\n")[0] ?? "") : String(error);
     platform.log.debug({ summary }, "the reason that the database host reported");
@@ -192,15 +181,15 @@ async function startDatabase(
 
 async function markDatabaseReady(
   platform: Platform,
-  row: DatabaseRow,
+  row: database.DatabaseRow,
   lease: Lease,
   endpoint: DatabaseEndpoint,
 ): Promise<void> {
   await platform.db.transaction().execute(async (tx) => {
     await lockProject(tx, row);
-    if (!(await databaseReady(tx, lease, endpoint))) return;
+    if (!(await database.databaseReady(tx, lease, endpoint))) return;
     // For a new database or a new address, restart the application with the new variables.
-    const before = serverOf(row);
+    const before = database.serverOf(row);
     const { endpointFor } = platform.ports.runtime;
     // Applications wait for a database that was ready; those of any other run already, with the way to the server's old place.
     const isReached = before !== null && isSamePlace(endpointFor(before), endpointFor(endpoint));

@@ -1,17 +1,4 @@
-import {
-  diskUseOf,
-  measureAllSoon,
-  saveMeasured,
-  takeDueProject,
-  averageUse,
-  limitInShortage,
-  nextDatabaseState,
-  nextStorageAccess,
-  saveAccess,
-  servingDeployment,
-  undecidedProjects,
-  type Undecided,
-} from "../../features/disk/disk.ts";
+import * as disk from "../../features/disk/disk.ts";
 import type { StorageOwner } from "../../ports/runtime.ts";
 import type { Task, Platform } from "../platform.ts";
 import { sourceAndImagesBytes } from "../images-bytes.ts";
@@ -43,7 +30,7 @@ export function diskTask(platform: Platform): Task {
       const space = await ports.dataDisk.observe();
       if (space.available_bytes < mostAvailable - muchWrittenBytes) {
         mostAvailable = space.available_bytes;
-        await measureAllSoon(db);
+        await disk.measureAllSoon(db);
       }
       mostAvailable = Math.max(mostAvailable, space.available_bytes);
       if (space.is_low) await wakeups.send(db, "branches", "");
@@ -80,10 +67,10 @@ async function measureDue(platform: Platform, signal: AbortSignal): Promise<void
   const { db, ports, settings, log } = platform;
   const begunAtMs = performance.now();
   while (!signal.aborted && performance.now() - begunAtMs < measuringBudgetMs) {
-    const due = await takeDueProject(db);
+    const due = await disk.takeDueProject(db);
     if (due === undefined) return;
     const startedAtMs = performance.now();
-    const { limits } = await diskUseOf(db, due, settings.disk);
+    const { limits } = await disk.diskUseOf(db, due, settings.disk);
     // A missing folder is not an empty one: its row keeps saying that it held files.
     const isLost = due.has_stored_files && !(await ports.runtime.hasStorage(due));
     const storage_bytes = isLost
@@ -94,7 +81,7 @@ async function measureDue(platform: Platform, signal: AbortSignal): Promise<void
     const tookMs = performance.now() - startedAtMs;
     if (storage_bytes === null && !isLost)
       log.warn({ project: due.project_id }, "a storage folder takes too long to measure");
-    await saveMeasured(db, due.project_id, { storage_bytes, images_bytes, limits: settings.disk, tookMs });
+    await disk.saveMeasured(db, due.project_id, { storage_bytes, images_bytes, limits: settings.disk, tookMs });
   }
 }
 
@@ -116,9 +103,9 @@ function createAccessControl(platform: Platform) {
   return {
     /** Resolves to the number of projects with restricted write access. */
     async decide(space: DiskSpace) {
-      const average = space.is_short ? await averageUse(db) : null;
+      const average = space.is_short ? await disk.averageUse(db) : null;
       let limited = 0;
-      for (const project of await undecidedProjects(db, settings.disk, space.is_short)) {
+      for (const project of await disk.undecidedProjects(db, settings.disk, space.is_short)) {
         const next = nextAccess(project, average, clock.now());
         if (next.storage !== "open" || next.database.access !== "open") limited += 1;
         await applyAccess(platform, project, next);
@@ -131,21 +118,21 @@ function createAccessControl(platform: Platform) {
 }
 
 function nextAccess(
-  project: Undecided,
+  project: disk.Undecided,
   average: { readonly storage: number; readonly database: number } | null,
   now: Date,
 ) {
   const { storage_bytes, storage_access, database_bytes: bytes, compacting } = project;
   const within = (limit: number, kind: "storage" | "database") =>
-    average === null ? limit : limitInShortage(limit, average[kind]);
+    average === null ? limit : disk.limitInShortage(limit, average[kind]);
   const limitBytes = within(project.database_limit, "database");
   return {
-    storage: nextStorageAccess(storage_bytes, within(project.storage_limit, "storage"), storage_access),
-    database: nextDatabaseState({ bytes, limitBytes, compacting }, project, now),
+    storage: disk.nextStorageAccess(storage_bytes, within(project.storage_limit, "storage"), storage_access),
+    database: disk.nextDatabaseState({ bytes, limitBytes, compacting }, project, now),
   };
 }
 
-async function applyAccess({ db, wakeups, log }: Platform, project: Undecided, next: Access): Promise<void> {
+async function applyAccess({ db, wakeups, log }: Platform, project: disk.Undecided, next: Access): Promise<void> {
   const { org_id, project_id, slug: target } = project;
   const changes = [
     { kind: "storage", from: project.storage_access, to: next.storage, bytes: project.storage_bytes },
@@ -153,7 +140,7 @@ async function applyAccess({ db, wakeups, log }: Platform, project: Undecided, n
   ].filter(({ from, to }) => from !== to);
   if (changes.length === 0) return;
   await db.transaction().execute(async (tx) => {
-    await saveAccess(tx, project_id, next);
+    await disk.saveAccess(tx, project_id, next);
     for (const { kind, to, bytes } of changes)
       await recordEvent(tx, { org_id, project_id, target, action: `disk.${kind}_${to}`, detail: { bytes } });
     await wakeups.send(tx, "databases", project_id);
@@ -163,7 +150,7 @@ async function applyAccess({ db, wakeups, log }: Platform, project: Undecided, n
 
 /** Running replicas keep the access with which they started, so stop them; the apps task starts them again with the new one. */
 async function restartServing({ db, ports, settings, wakeups }: Platform, projectId: string): Promise<void> {
-  const deployment = await servingDeployment(db, projectId);
+  const deployment = await disk.servingDeployment(db, projectId);
   if (deployment === undefined) return;
   await ports.runtime.stop(deployment, settings.stopGraceMs);
   await wakeups.send(db, "apps", projectId);

@@ -1,17 +1,5 @@
 import { requestBuild } from "../../features/builds/builds.ts";
-import {
-  delayPreviewFetch,
-  endDeliveries,
-  endPreviewFetch,
-  newestBuilt,
-  openFollow,
-  queueComment,
-  queueCommitStatus,
-  retryAfterMs,
-  showsStatuses,
-  waitingDeliveries,
-  type TakenPreviewFetch,
-} from "../../features/follow/follow.ts";
+import * as follow from "../../features/follow/follow.ts";
 import {
   copyToPreview,
   isPinned,
@@ -28,10 +16,10 @@ import { roomProblem } from "./room-problem.ts";
 
 interface Fetch {
   readonly platform: Platform;
-  readonly fetch: TakenPreviewFetch;
+  readonly fetch: follow.TakenPreviewFetch;
   readonly lease: Lease;
   readonly signal: AbortSignal;
-  readonly waiting: Awaited<ReturnType<typeof waitingDeliveries>>;
+  readonly waiting: Awaited<ReturnType<typeof follow.waitingDeliveries>>;
 }
 
 type New = Extract<Fetched, { outcome: "fetched" }>;
@@ -44,7 +32,7 @@ export async function fetchPreview(
   { fetch: taken, lease }: Pick<Fetch, "fetch" | "lease">,
   signal: AbortSignal,
 ): Promise<void> {
-  const waiting = await waitingDeliveries(platform.db, taken.follow_id, taken.branch);
+  const waiting = await follow.waitingDeliveries(platform.db, taken.follow_id, taken.branch);
   const fetch = { platform, fetch: taken, lease, signal, waiting };
   const refused = await roomProblem(platform);
   if (refused !== null) return tryLater(fetch, refused);
@@ -54,13 +42,13 @@ export async function fetchPreview(
   await platform.ports.repositories.ensure(project_id);
   const remote = {
     ...{ url, branch, hostKeys: host_keys, hostKeyPin: host_key_pin, maxBytes: platform.settings.follow.packBytes },
-    known: isThere ? await newestBuilt(platform.db, { org_id, project_id: found.id }) : null,
-    token: openFollow(platform.vault, taken.follow_id, "token", taken.sealed_token),
-    privateKey: openFollow(platform.vault, taken.follow_id, "key", taken.sealed_key),
+    known: isThere ? await follow.newestBuilt(platform.db, { org_id, project_id: found.id }) : null,
+    token: follow.openFollow(platform.vault, taken.follow_id, "token", taken.sealed_token),
+    privateKey: follow.openFollow(platform.vault, taken.follow_id, "key", taken.sealed_key),
   };
   const fetched = await platform.ports.repositories.fetch(project_id, remote, signal);
   // The platform is stopping, so this is no failure of the repository.
-  if (signal.aborted) return delayPreviewFetch(platform.db, lease, 0);
+  if (signal.aborted) return follow.delayPreviewFetch(platform.db, lease, 0);
   if (fetched.outcome === "fetched") return build(fetch, fetched);
   if (fetched.outcome === "unchanged")
     return ignore(fetch, fetched.commit, `No new commit: ${fetched.commit.slice(0, 8)} was already fetched.`);
@@ -73,7 +61,7 @@ async function tryLater(fetch: Fetch, reason: string): Promise<void> {
   const { platform, lease } = fetch;
   const failures = fetch.fetch.failures + 1;
   if (failures >= mostFailures) return ignore(fetch, null, reason);
-  await delayPreviewFetch(platform.db, lease, retryAfterMs(failures, platform.settings.follow.pollMs));
+  await follow.delayPreviewFetch(platform.db, lease, follow.retryAfterMs(failures, platform.settings.follow.pollMs));
 }
 
 async function build(fetch: Fetch, fetched: New): Promise<void> {
@@ -95,15 +83,15 @@ async function build(fetch: Fetch, fetched: New): Promise<void> {
         ...{ org_id, project_id: preview.project_id, origin: "follow", commit, branch, ...kept, ...filled },
         ...{ requested_by: new URL(taken.url).host, lease_owner: null },
       });
-      if (taken.sealed_token !== null && showsStatuses(taken.provider)) {
-        await queueCommitStatus(tx, { build_id: id, follow_id });
-        await queueComment(tx, { project_id: preview.project_id, org_id, follow_id });
+      if (taken.sealed_token !== null && follow.showsStatuses(taken.provider)) {
+        await follow.queueCommitStatus(tx, { build_id: id, follow_id });
+        await follow.queueComment(tx, { project_id: preview.project_id, org_id, follow_id });
       }
       const [chosen, ...others] = fetch.waiting.map((each) => each.id);
       if (chosen === undefined) return;
-      await endDeliveries(tx, [chosen], { status: "deployed", reason: null, commit, build_id: id });
+      await follow.endDeliveries(tx, [chosen], { status: "deployed", reason: null, commit, build_id: id });
       const reason = `Berth fetched the branch once for several deliveries; the build belongs to ${chosen}.`;
-      await endDeliveries(tx, others, { status: "ignored", reason, commit, build_id: null });
+      await follow.endDeliveries(tx, others, { status: "ignored", reason, commit, build_id: null });
     });
   } finally {
     await repositories.unpin(project_id, pin);
@@ -141,7 +129,7 @@ const ignore = (fetch: Fetch, commit: string | null, reason: string): Promise<vo
   conclude(fetch, (tx) => endWaiting(tx, fetch, commit, reason));
 
 const endWaiting = (tx: Tx, { waiting }: Fetch, commit: string | null, reason: string): Promise<void> =>
-  endDeliveries(
+  follow.endDeliveries(
     tx,
     waiting.map(({ id }) => id),
     { status: "ignored", reason, commit, build_id: null },
@@ -150,6 +138,6 @@ const endWaiting = (tx: Tx, { waiting }: Fetch, commit: string | null, reason: s
 async function conclude({ platform, fetch, lease }: Fetch, change: (tx: Tx) => Promise<void>): Promise<void> {
   await platform.db.transaction().execute(async (tx) => {
     await change(tx);
-    if (!(await endPreviewFetch(tx, fetch, lease))) throw new Error("the lease of a preview's fetch was lost");
+    if (!(await follow.endPreviewFetch(tx, fetch, lease))) throw new Error("the lease of a preview's fetch was lost");
   });
 }

@@ -1,17 +1,4 @@
-import {
-  commentHost,
-  commentMarker,
-  commentText,
-  deleteComments,
-  endComment,
-  openFollow,
-  retryAfterMs,
-  takeComment,
-  type CommentEnd,
-  type CommentHost,
-  type DueComment,
-  type HostRequest,
-} from "../../features/follow/follow.ts";
+import * as follow from "../../features/follow/follow.ts";
 import { shownEnd } from "../../features/projects/projects.ts";
 import type { Task, Platform } from "../platform.ts";
 import { inProgress } from "../leased-work.ts";
@@ -37,13 +24,15 @@ export function previewCommentsTask(platform: Platform): Task {
     periodMs: 15_000,
     topics: ["builds", "outcomes", "follow"],
     async run(signal) {
-      const running = new Map<DueComment, Promise<void>>();
+      const running = new Map<follow.DueComment, Promise<void>>();
       let looked = 0;
-      await deleteComments(db);
+      await follow.deleteComments(db);
       for (;;) {
         const follows = [...running.keys()].map(({ follow_id, org_id }) => ({ id: follow_id, org_id }));
         const mayTake = running.size < mostAtOnce && !signal.aborted;
-        const due = mayTake ? await takeComment(db, holdSeconds, inProgress(follows, perOrganization)) : undefined;
+        const due = mayTake
+          ? await follow.takeComment(db, holdSeconds, inProgress(follows, perOrganization))
+          : undefined;
         if (due !== undefined) {
           const work = comment(platform, due, signal)
             .catch((error: unknown) => log.error({ err: error }, "could not record a comment; it is looked for again"))
@@ -57,18 +46,18 @@ export function previewCommentsTask(platform: Platform): Task {
   };
 }
 
-async function comment(platform: Platform, due: DueComment, signal: AbortSignal): Promise<void> {
+async function comment(platform: Platform, due: follow.DueComment, signal: AbortSignal): Promise<void> {
   const end = await tell(platform, due, signal);
   // The platform is stopping, so this is no failure of the host; the next start looks again.
-  if (!signal.aborted) await endComment(platform.db, due, end);
+  if (!signal.aborted) await follow.endComment(platform.db, due, end);
 }
 
 /** Finds the pull request and the comment as far as they are not known, and writes the comment. */
-async function tell(platform: Platform, due: DueComment, signal: AbortSignal): Promise<CommentEnd> {
+async function tell(platform: Platform, due: follow.DueComment, signal: AbortSignal): Promise<follow.CommentEnd> {
   const { facts, since, says, failures } = due;
-  const token = openFollow(platform.vault, due.follow_id, "token", due.sealed_token) ?? "";
-  const host = commentHost({ ...due, branch: facts.branch, since }, token);
-  const ask = (request: HostRequest) => send(platform, request, signal);
+  const token = follow.openFollow(platform.vault, due.follow_id, "token", due.sealed_token) ?? "";
+  const host = follow.commentHost({ ...due, branch: facts.branch, since }, token);
+  const ask = (request: follow.HostRequest) => send(platform, request, signal);
   const found = due.request === null ? await findRequest(host, ask) : {};
   if (found instanceof Problem) return afterProblem(found, failures);
   const request = found.request ?? (due.request === null ? null : { number: due.request });
@@ -77,18 +66,22 @@ async function tell(platform: Platform, due: DueComment, signal: AbortSignal): P
     return {
       problem: null,
       failures: failures + 1,
-      againMs: isOver ? null : retryAfterMs(failures + 1, longestPauseMs),
+      againMs: isOver ? null : follow.retryAfterMs(failures + 1, longestPauseMs),
     };
   }
-  const text = commentText({ ...facts, ...addressesOf(platform, facts), expires_at: shownEnd(facts.expires_at ?? "") });
+  const text = follow.commentText({
+    ...facts,
+    ...addressesOf(platform, facts),
+    expires_at: shownEnd(facts.expires_at ?? ""),
+  });
   const written = await write(host, ask, { number: request.number, comment_id: due.comment_id, text, id: facts.id });
   if (written instanceof Problem) return { ...found, ...afterProblem(written, failures) };
   return { ...found, ...written, shown: says, problem: null, failures: 0, againMs: restMs };
 }
 
-type Ask = (request: HostRequest) => Promise<string | Problem>;
+type Ask = (request: follow.HostRequest) => Promise<string | Problem>;
 
-async function findRequest(host: CommentHost, ask: Ask): Promise<Pick<CommentEnd, "request"> | Problem> {
+async function findRequest(host: follow.CommentHost, ask: Ask): Promise<Pick<follow.CommentEnd, "request"> | Problem> {
   const answer = await ask(host.find);
   if (answer instanceof Problem) return answer;
   const request = host.found(answer);
@@ -98,7 +91,7 @@ async function findRequest(host: CommentHost, ask: Ask): Promise<Pick<CommentEnd
 
 /** Changes the comment, or posts it unless a host has it already from an attempt whose end was not recorded. */
 async function write(
-  host: CommentHost,
+  host: follow.CommentHost,
   ask: Ask,
   {
     number,
@@ -106,12 +99,12 @@ async function write(
     id,
     ...known
   }: { readonly number: number; readonly comment_id: string | null; readonly text: string; readonly id: string },
-): Promise<Pick<CommentEnd, "comment_id"> | Problem> {
+): Promise<Pick<follow.CommentEnd, "comment_id"> | Problem> {
   let { comment_id } = known;
   if (comment_id === null) {
     const answer = await ask(host.list(number));
     if (answer instanceof Problem) return answer;
-    const listed = host.listed(answer, commentMarker(id));
+    const listed = host.listed(answer, follow.commentMarker(id));
     if (listed === undefined) return new Problem("The host's list of comments could not be read.", false);
     comment_id = listed;
   }
@@ -124,12 +117,12 @@ async function write(
 function afterProblem(
   { message, isFinal }: Problem,
   failures: number,
-): Pick<CommentEnd, "problem" | "failures" | "againMs"> {
+): Pick<follow.CommentEnd, "problem" | "failures" | "againMs"> {
   const isOver = isFinal || failures + 1 >= mostFailures;
   return {
     problem: message,
     failures: failures + 1,
-    againMs: isOver ? null : retryAfterMs(failures + 1, longestPauseMs),
+    againMs: isOver ? null : follow.retryAfterMs(failures + 1, longestPauseMs),
   };
 }
 
@@ -143,7 +136,7 @@ class Problem extends Error {
   }
 }
 
-async function send({ ports }: Platform, request: HostRequest, signal: AbortSignal): Promise<string | Problem> {
+async function send({ ports }: Platform, request: follow.HostRequest, signal: AbortSignal): Promise<string | Problem> {
   const outcome = await ports.outgoingHttp.send({ ...request, timeoutMs, excerptBytes }, signal);
   if (outcome.outcome === "failed") return new Problem(outcome.reason, false);
   const { status, excerpt } = outcome;
@@ -155,6 +148,6 @@ async function send({ ports }: Platform, request: HostRequest, signal: AbortSign
   return new Problem(`The repository's host answered with status ${status}.${hint}`, isRight);
 }
 
-function addressesOf(platform: Platform, { slug, hostname }: DueComment["facts"]) {
+function addressesOf(platform: Platform, { slug, hostname }: follow.DueComment["facts"]) {
   return { url: platform.appUrl(hostname), page: `${platform.controlUrl()}/projects/${slug}/builds` };
 }

@@ -1,12 +1,4 @@
-import {
-  endNotifications,
-  markDelivered,
-  nextDueMs,
-  openMessage,
-  putOff,
-  takeNotification,
-  type TakenNotification,
-} from "../../features/notifications/notifications.ts";
+import * as notifications from "../../features/notifications/notifications.ts";
 import type { Notifier } from "../../ports/notifier.ts";
 import type { Lease } from "../../store/leases.ts";
 import type { Task, Platform } from "../platform.ts";
@@ -22,17 +14,17 @@ export function notificationsTask(platform: Platform, again: () => void): Task {
   const byName = new Map<string, Notifier>(platform.ports.notifiers.map((notifier) => [notifier.name, notifier]));
   const names = [...byName.keys()];
 
-  async function deliver(row: TakenNotification, lease: Lease, signal: AbortSignal): Promise<void> {
+  async function deliver(row: notifications.TakenNotification, lease: Lease, signal: AbortSignal): Promise<void> {
     const notifier = byName.get(row.notifier) as Notifier;
     const { id, kind, created_at } = row;
-    const said = openMessage(platform.vault, { id, sealed_message: row.sealed_message });
+    const said = notifications.openMessage(platform.vault, { id, sealed_message: row.sealed_message });
     const delivery = await notifier.deliver({ ...said, id, kind, created_at }, signal);
-    if (delivery.outcome === "delivered") return markDelivered(db, lease);
+    if (delivery.outcome === "delivered") return notifications.markDelivered(db, lease);
     log.warn(
       { notifier: row.notifier, kind, attempt: row.attempts, reason: delivery.reason },
       "a message was not delivered",
     );
-    await putOff(db, lease, { reason: delivery.reason, pauseMs: pauseAfter(row.attempts) });
+    await notifications.putOff(db, lease, { reason: delivery.reason, pauseMs: pauseAfter(row.attempts) });
   }
 
   return createLeasedTask(platform, again, {
@@ -41,19 +33,19 @@ export function notificationsTask(platform: Platform, again: () => void): Task {
     topics: ["notifications"],
     table: "notification",
     limit: concurrent,
-    take: (inProgress) => takeNotification(db, owner, names, inProgress),
+    take: (inProgress) => notifications.takeNotification(db, owner, names, inProgress),
     work: deliver,
     broken: (row, lease) =>
-      putOff(db, lease, {
+      notifications.putOff(db, lease, {
         reason: "The platform failed with an internal error; its log has the details.",
         pauseMs: pauseAfter(row.attempts),
       }),
     async before() {
-      for (const { id, ...given } of await endNotifications(db))
+      for (const { id, ...given } of await notifications.endNotifications(db))
         log.error({ message_id: id, ...given }, "gave up on a message");
     },
     async after() {
-      const waitMs = await nextDueMs(db);
+      const waitMs = await notifications.nextDueMs(db);
       return { againMs: waitMs === undefined ? undefined : Math.max(250, waitMs) };
     },
   });

@@ -2,21 +2,7 @@ import { isOfBuild } from "../../contract/states.ts";
 import { interrupted } from "../../features/builds/builds.ts";
 import { importCrons } from "../../features/cron/cron.ts";
 import { awaken, databaseOfDeployment, specOf } from "../../features/database/database.ts";
-import {
-  activate,
-  activeOf,
-  endRehearsed,
-  endSwitch,
-  failDeployment,
-  hasTokenEnded,
-  processesOf,
-  projectsToRestart,
-  restartDeployment,
-  routeTo,
-  takeDeployment,
-  type Switched,
-  type TakenDeployment,
-} from "../../features/deployments/deployments.ts";
+import * as deployments from "../../features/deployments/deployments.ts";
 import { web, workloadId } from "../../features/replicas/replicas.ts";
 import { awaitEdges } from "../../features/routes/routes.ts";
 import type { Failure } from "../../ports/failure.ts";
@@ -38,14 +24,14 @@ import type { Taken } from "./taken.ts";
 
 /** Takes new deployments into service: release command, start, health checks, traffic switch. */
 export function releasesTask(platform: Platform, wake: () => void): Task {
-  return createLeasedTask<TakenDeployment>(platform, wake, {
+  return createLeasedTask<deployments.TakenDeployment>(platform, wake, {
     name: "releases",
     periodMs: 1000,
     topics: ["releases"],
     table: "deployment",
     limit: platform.settings.concurrentReleases,
     perOrganization: Math.max(1, platform.settings.concurrentReleases - 2),
-    take: (inProgress) => takeDeployment(platform.db, platform.owner, inProgress),
+    take: (inProgress) => deployments.takeDeployment(platform.db, platform.owner, inProgress),
     work: (deployment, lease, signal) => perform({ platform, deployment, lease }, signal),
     broken: async (deployment, lease, stopping) =>
       giveUp({ platform, deployment, lease }, stopping ? interrupted : await faultOf(platform, deployment)),
@@ -62,7 +48,10 @@ const platformFault = releaseFailure(
   "The platform failed with an internal error while it deployed this.",
 );
 
-async function faultOf(platform: Platform, { project_id, image, commit }: TakenDeployment): Promise<Failure> {
+async function faultOf(
+  platform: Platform,
+  { project_id, image, commit }: deployments.TakenDeployment,
+): Promise<Failure> {
   const unavailable = await runtimeFailure(platform, image.runtime);
   if (unavailable !== undefined) return unavailable;
   const images = await platform.ports.builder.images(project_id);
@@ -77,11 +66,11 @@ async function perform(taken: Taken, signal: AbortSignal): Promise<void> {
   }
   if (deployment.deleted_at !== null) return giveUp(taken, notServed.project_deleted);
   if (deployment.suspended_at !== null) return giveUp(taken, notServed.org_suspended);
-  if (isOfBuild(deployment.trigger) && (await hasTokenEnded(platform.db, deployment.build_id)))
+  if (isOfBuild(deployment.trigger) && (await deployments.hasTokenEnded(platform.db, deployment.build_id)))
     return giveUp(taken, notServed.token_ended);
   const workload = await workloadOf(platform, deployment, web);
   const log = createBuildLog(platform, readAlong(deployment), redactorOf(workload));
-  const processes = await processesOf(platform.db, deployment.id);
+  const processes = await deployments.processesOf(platform.db, deployment.id);
   const release: Release = { ...taken, workload, processes, log, signal };
   if (deployment.rehearse_only) return rehearseOnly(release);
   await awaken(platform, await databaseOfDeployment(platform.db, deployment), signal);
@@ -107,7 +96,7 @@ async function rehearseOnly(release: Release): Promise<void> {
   if (typeof outcome === "string") {
     log.step("The rehearsal has ended; nothing of it goes live");
     await log.flush();
-    await endRehearsed(platform.db, lease);
+    await deployments.endRehearsed(platform.db, lease);
     await platform.wakeups.send(platform.db, "outcomes", id);
   } else await close(release, { ...(await explain(release, outcome)), log_tail: log.tail() });
   // The image of a preview came with its commit.
@@ -118,7 +107,7 @@ async function rehearseOnly(release: Release): Promise<void> {
  * Returns whether an abandoned deployment must fail. A push fails because its pusher saw it fail when the control plane died. Any other
  * deployment is retried once: one that kills the control plane twice would do so for ever.
  */
-function isLost({ abandoned, trigger, fence }: TakenDeployment): boolean {
+function isLost({ abandoned, trigger, fence }: deployments.TakenDeployment): boolean {
   return abandoned && (trigger === "push" || fence > 2);
 }
 
@@ -129,12 +118,12 @@ async function switchTraffic(release: Release): Promise<Failure | undefined> {
   if (movesBranch(deployment) && !(await isBranchFree(platform, deployment))) return branchMoved;
   await requireLease(platform.db, lease);
   await (await databaseSwitch(release))?.leave();
-  const routed = await platform.db.transaction().execute((tx) => routeTo(tx, lease, deployment));
+  const routed = await platform.db.transaction().execute((tx) => deployments.routeTo(tx, lease, deployment));
   if (routed !== "done") return notSwitched(release, routed);
   const edges = await awaitEdges(platform, { timeoutMs: platform.settings.edgeConfirmMs, signal });
   if (edges !== "confirmed") return edgeUnavailable;
   const activated = await platform.db.transaction().execute(async (tx) => {
-    const done = await activate(tx, lease, deployment);
+    const done = await deployments.activate(tx, lease, deployment);
     if (done === "done" && isOfBuild(deployment.trigger)) await applyCrons(release, tx);
     return done;
   });
@@ -143,9 +132,12 @@ async function switchTraffic(release: Release): Promise<Failure | undefined> {
   return undefined;
 }
 
-const movesBranch = ({ trigger }: TakenDeployment): boolean => isOfBuild(trigger) && trigger !== "redeploy";
+const movesBranch = ({ trigger }: deployments.TakenDeployment): boolean => isOfBuild(trigger) && trigger !== "redeploy";
 
-function notSwitched({ platform, deployment }: Release, obstacle: Exclude<Switched, "done">): Failure | undefined {
+function notSwitched(
+  { platform, deployment }: Release,
+  obstacle: Exclude<deployments.Switched, "done">,
+): Failure | undefined {
   if (obstacle !== "lease_lost") return notServed[obstacle];
   platform.log.warn({ deployment: deployment.id }, "a deployment was cancelled while it was being released");
   return undefined;
@@ -176,7 +168,7 @@ async function announce(release: Release): Promise<void> {
   // git moves the branch of a push itself. For an upload or a followed branch, move it here, so that the next upload finds it at the deployed commit.
   if (movesBranch(deployment) && deployment.trigger !== "push")
     await moveBranch(platform, deployment).catch((error: unknown) => notMoved(release, error));
-  await endSwitch(platform.db, lease);
+  await deployments.endSwitch(platform.db, lease);
   await platform.wakeups.send(platform.db, "metrics", deployment.project_id);
   await platform.wakeups.send(platform.db, "outcomes", deployment.id);
   await platform.wakeups.send(platform.db, "apps", deployment.project_id);
@@ -239,19 +231,19 @@ async function giveUp(taken: Taken, failure: Failure): Promise<void> {
 }
 
 /** Returns the build whose log shows this deployment; null for a rollback or restart. */
-function readAlong(deployment: TakenDeployment): string | null {
+function readAlong(deployment: deployments.TakenDeployment): string | null {
   return isOfBuild(deployment.trigger) ? deployment.build_id : null;
 }
 
 async function close({ platform, deployment, lease }: Taken, failure: Failure): Promise<void> {
   const change = await databaseSwitch({ platform, deployment });
-  const hasFailed = await failDeployment(platform.db, lease, deployment, failure);
+  const hasFailed = await deployments.failDeployment(platform.db, lease, deployment, failure);
   if (hasFailed) await change?.comeBack().catch((error: unknown) => notWritable(platform, deployment, error));
   for (const topic of ["outcomes", "edge", "apps"] as const)
     await platform.wakeups.send(platform.db, topic, deployment.id);
 }
 
-function notWritable({ log }: Platform, { project_id }: TakenDeployment, error: unknown): void {
+function notWritable({ log }: Platform, { project_id }: deployments.TakenDeployment, error: unknown): void {
   log.error(
     { err: error, project_id },
     "the database in use could not be made writable after a failed switch to another",
@@ -259,11 +251,11 @@ function notWritable({ log }: Platform, { project_id }: TakenDeployment, error: 
 }
 
 async function restartChanged(platform: Platform): Promise<void> {
-  for (const project of await projectsToRestart(platform.db)) {
+  for (const project of await deployments.projectsToRestart(platform.db)) {
     await platform.db
       .transaction()
       .execute((tx) =>
-        restartDeployment(platform, tx, { org_id: project.org_id, project_id: project.id }, "variables"),
+        deployments.restartDeployment(platform, tx, { org_id: project.org_id, project_id: project.id }, "variables"),
       );
   }
 }
@@ -276,7 +268,7 @@ async function restartChanged(platform: Platform): Promise<void> {
 async function databaseSwitch(taken: Pick<Taken, "platform" | "deployment">) {
   const { platform, deployment } = taken;
   const { db, vault, ports } = platform;
-  const active = await activeOf(db, deployment.org_id, deployment.project_id);
+  const active = await deployments.activeOf(db, deployment.org_id, deployment.project_id);
   if (active === undefined || active.id === deployment.id) return undefined;
   const next = await databaseOfDeployment(db, deployment);
   const left = await databaseOfDeployment(db, { ...deployment, id: active.id });

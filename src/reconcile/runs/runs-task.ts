@@ -1,17 +1,7 @@
 import { awaken, databaseOfDeployment } from "../../features/database/database.ts";
 import { workloadSource } from "../../features/deployments/deployments.ts";
 import { web } from "../../features/replicas/replicas.ts";
-import {
-  closeUnopened,
-  endRun,
-  isQueued,
-  obstacleOf,
-  takeRun,
-  takeTerminal,
-  type RunEnd,
-  type TakenRun,
-  type TerminalSession,
-} from "../../features/runs/runs.ts";
+import * as runs from "../../features/runs/runs.ts";
 import { linkSignals } from "../../kit/link-signals.ts";
 import { createLineSplitter } from "../../kit/log-lines.ts";
 import type { OneOffResult } from "../../ports/runtime.ts";
@@ -29,20 +19,20 @@ const pollEveryMs = 300;
 /** Runs one-off commands, each once: if its control plane died, a command is closed, never started again. */
 export function runsTask(platform: Platform, wake: () => void): Task {
   const { db, owner } = platform;
-  const work = createLeasedWork<TakenRun>(platform, {
+  const work = createLeasedWork<runs.TakenRun>(platform, {
     ...{ table: "run", ...commands },
-    take: (inProgress) => takeRun(db, owner, { ...inProgress, ids: [...inProgress.ids, ...terminals.underWay()] }),
+    take: (inProgress) => runs.takeRun(db, owner, { ...inProgress, ids: [...inProgress.ids, ...terminals.underWay()] }),
     work: async (run, lease, signal) => {
-      if (run.abandoned) return endRun(db, lease, "interrupted", null);
+      if (run.abandoned) return runs.endRun(db, lease, "interrupted", null);
       await perform(platform, run, { lease, signal });
     },
-    broken: (_, lease) => endRun(db, lease, "interrupted", null),
+    broken: (_, lease) => runs.endRun(db, lease, "interrupted", null),
   });
-  const terminals = createLeasedWork<TakenRun>(platform, {
+  const terminals = createLeasedWork<runs.TakenRun>(platform, {
     ...{ table: "run", ...openTerminals },
-    take: (inProgress) => takeTerminal(db, owner, { open: platform.terminals.waiting(), inProgress }),
+    take: (inProgress) => runs.takeTerminal(db, owner, { open: platform.terminals.waiting(), inProgress }),
     work: (run, lease, signal) => performInTerminal(platform, run, { lease, signal }),
-    broken: (_, lease) => endRun(db, lease, "interrupted", null),
+    broken: (_, lease) => runs.endRun(db, lease, "interrupted", null),
   });
   return {
     name: "runs",
@@ -50,7 +40,7 @@ export function runsTask(platform: Platform, wake: () => void): Task {
     topics: ["runs"],
     async run(signal) {
       await releaseDeadLeases(db, "run");
-      await closeUnopened(db);
+      await runs.closeUnopened(db);
       const count = (await work.fill(signal, wake)) + (await terminals.fill(signal, wake));
       await endCancelled(platform);
       return { detail: `${count} under way` };
@@ -60,19 +50,19 @@ export function runsTask(platform: Platform, wake: () => void): Task {
 }
 
 interface Held {
-  readonly session?: TerminalSession;
+  readonly session?: runs.TerminalSession;
   readonly lease: Lease;
   readonly signal: AbortSignal;
 }
 
 /** Closes terminals that wait for a run which was cancelled or not started in time. */
 async function endCancelled({ db, terminals }: Platform): Promise<void> {
-  for (const id of terminals.waiting()) if (!(await isQueued(db, id))) terminals.take(id)?.end("cancelled", null);
+  for (const id of terminals.waiting()) if (!(await runs.isQueued(db, id))) terminals.take(id)?.end("cancelled", null);
 }
 
-async function performInTerminal(platform: Platform, run: TakenRun, { lease, signal }: Held): Promise<void> {
+async function performInTerminal(platform: Platform, run: runs.TakenRun, { lease, signal }: Held): Promise<void> {
   const session = platform.terminals.take(run.id);
-  if (session === undefined) return endRun(platform.db, lease, "cancelled", null);
+  if (session === undefined) return runs.endRun(platform.db, lease, "cancelled", null);
   try {
     const { status, exitCode } = await perform(platform, run, { lease, signal, session });
     session.end(status, exitCode);
@@ -82,7 +72,7 @@ async function performInTerminal(platform: Platform, run: TakenRun, { lease, sig
   }
 }
 
-async function perform(platform: Platform, run: TakenRun, { lease, signal, session }: Held): Promise<Ended> {
+async function perform(platform: Platform, run: runs.TakenRun, { lease, signal, session }: Held): Promise<Ended> {
   const source = await workloadSource(platform.db, run.org_id, run.deployment_id);
   await awaken(platform, await databaseOfDeployment(platform.db, source), signal);
   const workload = await workloadOf(platform, source, web);
@@ -109,7 +99,7 @@ async function perform(platform: Platform, run: TakenRun, { lease, signal, sessi
     if (result.outcome === "cancelled" && obstacle !== undefined) log.line(`-----> ${obstacle}`);
     await log.flush();
     const ended = endOf(result, signal.aborted);
-    await endRun(platform.db, lease, ended.status, ended.exitCode);
+    await runs.endRun(platform.db, lease, ended.status, ended.exitCode);
     return ended;
   } finally {
     watch.end();
@@ -117,11 +107,11 @@ async function perform(platform: Platform, run: TakenRun, { lease, signal, sessi
 }
 
 /** Returns a signal that aborts when the run is cancelled, its token ends, or its project is deleted or suspended. */
-async function watchObstacles({ db }: Platform, { id }: TakenRun, signal: AbortSignal) {
+async function watchObstacles({ db }: Platform, { id }: runs.TakenRun, signal: AbortSignal) {
   const cancel = linkSignals(signal);
   const watch = { signal: cancel.signal, obstacle: undefined as string | undefined, end: () => {} };
   const look = async () => {
-    watch.obstacle ??= await obstacleOf(db, id).catch(() => undefined);
+    watch.obstacle ??= await runs.obstacleOf(db, id).catch(() => undefined);
     if (watch.obstacle !== undefined) cancel.abort(new Error(watch.obstacle));
   };
   await look();
@@ -134,7 +124,7 @@ async function watchObstacles({ db }: Platform, { id }: TakenRun, signal: AbortS
 }
 
 interface Ended {
-  readonly status: RunEnd;
+  readonly status: runs.RunEnd;
   readonly exitCode: number | null;
 }
 
