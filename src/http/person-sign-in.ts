@@ -5,14 +5,7 @@ import { Refused, type Caller, type HandlerPlatform } from "../features/context.
 import type { Authenticator } from "./authenticator.ts";
 import * as people from "../features/people/people.ts";
 import { offeredProviders } from "../features/providers/providers.ts";
-import {
-  createdPasskey,
-  optionsToRegister,
-  optionsToSign,
-  personOfAnswer,
-  whyNoPasskeys,
-  type PasskeySite,
-} from "./passkeys.ts";
+import * as passkeys from "./passkeys.ts";
 import { presentSession } from "./provider-sign-in.ts";
 import * as signIn from "./sign-in.ts";
 
@@ -53,10 +46,10 @@ type Done = string | object;
 async function signInByPasskey(given: PersonSignIn, request: FastifyRequest): Promise<Done> {
   const site = siteOf(given);
   const { passkey } = bodyOf(request, z.object({ passkey: z.unknown().optional() }));
-  const reason = whyNoPasskeys(site, request.headers.origin ?? "");
+  const reason = passkeys.whyNoPasskeys(site, request.headers.origin ?? "");
   if (reason !== undefined) return { unavailable: reason };
-  if (passkey === undefined) return { options: await optionsToSign(site, "sign-in") };
-  return people.beginSession(given.platform, await personOfAnswer(site, "sign-in", passkey), {
+  if (passkey === undefined) return { options: await passkeys.optionsToSign(site, "sign-in") };
+  return people.beginSession(given.platform, await passkeys.personOfAnswer(site, "sign-in", passkey), {
     method: "passkey",
     fresh_at: new Date(),
     browser: signIn.browserOf(request),
@@ -76,7 +69,7 @@ async function showInvitation(given: PersonSignIn, request: FastifyRequest): Pro
     projects: found.projects,
     /** Who is signed in here already and can join without another passkey. */
     present: personIn(present) === null ? null : (present?.token_name ?? null),
-    passkeys_unavailable: whyNoPasskeys(siteOf(given), request.headers.origin ?? "") ?? null,
+    passkeys_unavailable: passkeys.whyNoPasskeys(siteOf(given), request.headers.origin ?? "") ?? null,
     providers: await offeredProviders(given.platform.db),
   };
 }
@@ -102,9 +95,9 @@ async function joinByInvitation(given: PersonSignIn, request: FastifyRequest): P
     return people.join(given.platform, link, { person: { id, session }, passkey: null, browser });
   }
   const purpose = `join:${inviteId}` as const;
-  const isOffered = whyNoPasskeys(site, request.headers.origin ?? "") === undefined;
-  if (isOffered && passkey === undefined) return { options: await optionsToRegister(site, purpose, chosen) };
-  const made = isOffered ? await createdPasskey(site, purpose, passkey) : null;
+  const isOffered = passkeys.whyNoPasskeys(site, request.headers.origin ?? "") === undefined;
+  if (isOffered && passkey === undefined) return { options: await passkeys.optionsToRegister(site, purpose, chosen) };
+  const made = isOffered ? await passkeys.createdPasskey(site, purpose, passkey) : null;
   return people.join(given.platform, link, { person: { name: chosen }, passkey: made, browser });
 }
 
@@ -118,11 +111,11 @@ async function addOwnPasskey(given: PersonSignIn, request: FastifyRequest): Prom
   const session = await presentSession(given, request);
   await people.requireMayAddWay(given.platform.db, session);
   const site = siteOf(given);
-  const reason = whyNoPasskeys(site, request.headers.origin ?? "");
+  const reason = passkeys.whyNoPasskeys(site, request.headers.origin ?? "");
   if (reason !== undefined) throw new Refused("conflict", { error: reason });
   const purpose = `add:${session.id}` as const;
-  if (passkey === undefined) return { options: await optionsToRegister(site, purpose, session.name) };
-  const made = await createdPasskey(site, purpose, passkey);
+  if (passkey === undefined) return { options: await passkeys.optionsToRegister(site, purpose, session.name) };
+  const made = await passkeys.createdPasskey(site, purpose, passkey);
   await people.addPasskey(given.platform, session, { ...made, name: chosen });
   return {};
 }
@@ -132,11 +125,11 @@ async function proveByPasskey(given: PersonSignIn, request: FastifyRequest): Pro
   const { passkey } = bodyOf(request, z.object({ passkey: z.unknown().optional() }));
   const session = await presentSession(given, request);
   const site = siteOf(given);
-  const reason = whyNoPasskeys(site, request.headers.origin ?? "");
+  const reason = passkeys.whyNoPasskeys(site, request.headers.origin ?? "");
   if (reason !== undefined) return { unavailable: reason };
   const purpose = `prove:${session.id}` as const;
-  if (passkey === undefined) return { options: await optionsToSign(site, purpose) };
-  if ((await personOfAnswer(site, purpose, passkey)) !== session.person_id)
+  if (passkey === undefined) return { options: await passkeys.optionsToSign(site, purpose) };
+  if ((await passkeys.personOfAnswer(site, purpose, passkey)) !== session.person_id)
     throw new Refused("unauthorized", { error: "This passkey belongs to another account." });
   await people.refreshSession(given.platform, session.id);
   given.authenticator.forget();
@@ -162,7 +155,7 @@ async function invitation(given: PersonSignIn, link: string) {
   });
 }
 
-function siteOf({ platform, controlUrl }: PersonSignIn): PasskeySite {
+function siteOf({ platform, controlUrl }: PersonSignIn): passkeys.PasskeySite {
   return { db: platform.db, vault: platform.vault, controlUrl: controlUrl() };
 }
 

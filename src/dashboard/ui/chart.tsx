@@ -1,4 +1,3 @@
-import type uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import uPlot from "uplot";
 import { useEffect, useRef, useState, useMemo, type FocusEvent, type KeyboardEvent, type RefObject } from "react";

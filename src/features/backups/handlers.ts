@@ -18,14 +18,7 @@ import { drillOf, drillsOf } from "./drills.ts";
 import { requestBackup, requestDrill, requestOperation, restorableBackup } from "./backups.ts";
 import { ended, refuse, said } from "./ended.ts";
 import { hasRunning, operationOf } from "./operations.ts";
-import {
-  keptBackups,
-  listBackups,
-  newestCompleted,
-  selectBackup,
-  type BackupRow,
-  type WholeBackupRow,
-} from "./queries.ts";
+import * as queries from "./queries.ts";
 import { noBackup, restorePath } from "./restore-path.ts";
 import { insertRestored, lockLiveName, markDropped, restoredDatabases, setLiveDatabase } from "./restored.ts";
 
@@ -45,13 +38,13 @@ export const backups: Handlers<"backups"> = {
   },
 
   async list(ctx, { query }) {
-    const rows = await listBackups(ctx.tx, ctx.project.org_id, ctx.project.id, query);
+    const rows = await queries.listBackups(ctx.tx, ctx.project.org_id, ctx.project.id, query);
     const { shown, next_cursor } = pageOf(rows, query.limit, ({ id }) => id);
     return { backups: shown.map(present), next_cursor };
   },
 
   async get(ctx, { params }) {
-    const row = await selectBackup(ctx.tx, ctx.caller.org_id, params.id);
+    const row = await queries.selectBackup(ctx.tx, ctx.caller.org_id, params.id);
     return row === undefined ? ctx.fail("not_found") : presentWhole(row);
   },
 
@@ -80,7 +73,7 @@ export const backups: Handlers<"backups"> = {
 
   async verify(ctx, { params }) {
     const { org_id } = ctx.caller;
-    const backup = await selectBackup(ctx.tx, org_id, params.id);
+    const backup = await queries.selectBackup(ctx.tx, org_id, params.id);
     if (backup === undefined) return ctx.fail("not_found");
     if (backup.status !== "completed")
       return ctx.fail("conflict", {
@@ -209,7 +202,7 @@ async function makesRetentionDelete(
 ): Promise<boolean> {
   const { disk, backups: settings } = platform.settings;
   const { use, limits: own } = await diskUseOf(tx, key, disk);
-  const kept = await keptBackups(tx, { ...key, content });
+  const kept = await queries.keptBackups(tx, { ...key, content });
   if (kept.manual >= settings.retention.manual) return true;
   // A backup of files never deletes another one for its size: it is refused instead.
   return (
@@ -250,7 +243,7 @@ async function chosen(ctx: Context<"backups.restore">, id: string | undefined) {
   const { org_id, id: projectId } = ctx.project;
   const backup =
     id === undefined
-      ? await newestCompleted(ctx.tx, org_id, projectId)
+      ? await queries.newestCompleted(ctx.tx, org_id, projectId)
       : ((await restorableBackup(ctx.tx, ctx.project.key, ctx.caller, id)) ?? ctx.fail("not_found", noBackup));
   if (backup?.status !== "completed") {
     const error =
@@ -320,7 +313,7 @@ async function begun(
     },
   );
   if (operation?.problem_code === "storage_full") return refuse(ctx, operation);
-  const row = await selectBackup(ctx.platform.db, ctx.caller.org_id, asked.id);
+  const row = await queries.selectBackup(ctx.platform.db, ctx.caller.org_id, asked.id);
   return { id: asked.id, status: row?.status ?? "running" };
 }
 
@@ -329,7 +322,7 @@ const restoreCodes = ["backup_damaged", "wal_missing", "target_outside_window"] 
 async function restored(
   ctx: Context<"backups.restore">,
   awaited: AwaitedOutcome,
-  from: Pick<WholeBackupRow, "id" | "content"> | { readonly shows: string },
+  from: Pick<queries.WholeBackupRow, "id" | "content"> | { readonly shows: string },
 ): Promise<Result<"backups.restore">> {
   const operation = await ended(ctx, awaited);
   const code = restoreCodes.find((each) => each === operation.problem_code);
@@ -350,7 +343,7 @@ async function verified(
 ): Promise<Result<"backups.verify">> {
   const operation = await ended(ctx, awaited);
   if (operation.status === "failed") return refuse(ctx, operation);
-  const row = await selectBackup(ctx.platform.db, ctx.caller.org_id, backupId);
+  const row = await queries.selectBackup(ctx.platform.db, ctx.caller.org_id, backupId);
   return {
     status: row?.verification ?? "failed",
     tables: row?.comparison ?? [],
@@ -358,7 +351,7 @@ async function verified(
   };
 }
 
-function present(row: BackupRow): Result<"backups.list">["backups"][number] {
+function present(row: queries.BackupRow): Result<"backups.list">["backups"][number] {
   const { kind, phase, bytes_done, tables_done, tables_total, problem_code, problem, verification, verified_at } = row;
   const isWorkedOn = kind !== null && phase !== null && bytes_done !== null && tables_done !== null;
   return {
@@ -369,7 +362,7 @@ function present(row: BackupRow): Result<"backups.list">["backups"][number] {
   };
 }
 
-function presentWhole(row: WholeBackupRow): Result<"backups.get"> {
+function presentWhole(row: queries.WholeBackupRow): Result<"backups.get"> {
   const { verification, ...shown } = present(row);
   const more = { tables: row.comparison ?? [], reason: row.verification_problem };
   return {

@@ -2,14 +2,7 @@ import { X509Certificate } from "node:crypto";
 import type { EdgeCertificate } from "../../ports/edge.ts";
 import type { Db } from "../../store/database.ts";
 import type { Vault } from "../../store/vault.ts";
-import {
-  accountOf,
-  insertAccount,
-  saveIssued,
-  sealedCertificates,
-  servingCertificates,
-  type DueCertificate,
-} from "./queries.ts";
+import * as queries from "./queries.ts";
 import type { Lease } from "../../store/leases.ts";
 import { covers } from "./rules.ts";
 
@@ -58,21 +51,21 @@ export async function openAccount(
   directory: string,
   createKey: () => Promise<string>,
 ): Promise<{ readonly key_pem: string; readonly url: string | null }> {
-  const found = await accountOf(db, directory);
+  const found = await queries.accountOf(db, directory);
   if (found !== undefined) return { key_pem: vault.open(directory, accountKeyName, found.sealed_key), url: found.url };
-  await insertAccount(db, directory, vault.seal(directory, accountKeyName, await createKey()));
+  await queries.insertAccount(db, directory, vault.seal(directory, accountKeyName, await createKey()));
   return openAccount({ db, vault }, directory, createKey);
 }
 
 /** Stores an issued certificate in place of the old one; returns its validity. */
 export async function storeCertificate(
   { db, vault }: { readonly db: Db; readonly vault: Vault },
-  { due, lease }: { readonly due: DueCertificate; readonly lease: Lease },
+  { due, lease }: { readonly due: queries.DueCertificate; readonly lease: Lease },
   issued: { readonly chain_pem: string; readonly key_pem: string },
 ) {
   const { validFromDate: not_before, validToDate: not_after } = new X509Certificate(issued.chain_pem);
   const sealed_key = vault.seal(due.id, keyName, issued.key_pem);
-  await saveIssued(db, lease, { chain_pem: issued.chain_pem, sealed_key, not_before, not_after });
+  await queries.saveIssued(db, lease, { chain_pem: issued.chain_pem, sealed_key, not_before, not_after });
   return { not_before, not_after };
 }
 
@@ -89,11 +82,11 @@ export function createEdgeCertificates({
 }): ReadEdgeCertificates {
   let opened = new Map<string, { readonly version: string; readonly certificate: EdgeCertificate }>();
   return async (own) => {
-    const serving = await servingCertificates(db);
+    const serving = await queries.servingCertificates(db);
     const isOpened = ({ id, version }: (typeof serving)[number]) => opened.get(id)?.version === version;
     const unread = serving.filter((each) => !isOpened(each)).map(({ id }) => id);
     const read = new Map(
-      (await sealedCertificates(db, unread)).map(({ id, hostname, chain_pem, sealed_key }) => {
+      (await queries.sealedCertificates(db, unread)).map(({ id, hostname, chain_pem, sealed_key }) => {
         return [id, { names: [hostname], chain_pem, key_pem: vault.open(id, keyName, sealed_key) }];
       }),
     );

@@ -2,14 +2,7 @@ import { limits } from "../../contract/limits.ts";
 import type { Result } from "../../contract/routes.ts";
 import { missingStorage } from "../../kit/part-missing.ts";
 import { recordEvent } from "../activity/activity.ts";
-import {
-  ArchiveDamaged,
-  openSnapshot,
-  restorableBackup,
-  SnapshotClosed,
-  storedBackup,
-  type Snapshot,
-} from "../backups/backups.ts";
+import * as backups from "../backups/backups.ts";
 import type { Context, Handlers } from "../context.ts";
 import { diskUseOf } from "./disk.ts";
 import { saveStorageSize, selectBackupsBytes, setOwnLimits, storageOf } from "./queries.ts";
@@ -87,19 +80,19 @@ const noSuch = (kind: string, path: string, backup: string | undefined) => ({
 type Looking = Context<"disk.files"> | Context<"disk.read">;
 
 /** Looks into a backup of the project's files, or of a purged project's of the same organization. */
-async function inSnapshot<T>(ctx: Looking, id: string, look: (snapshot: Snapshot) => Promise<T>): Promise<T> {
+async function inSnapshot<T>(ctx: Looking, id: string, look: (snapshot: backups.Snapshot) => Promise<T>): Promise<T> {
   const { tx, caller, project, platform, signal } = ctx;
-  const found = await restorableBackup(tx, project.key, caller, id);
+  const found = await backups.restorableBackup(tx, project.key, caller, id);
   if (found === undefined) return ctx.fail("not_found", { error: "The project has no backup with this id." });
-  const backup = await storedBackup(tx, caller.org_id, id);
+  const backup = await backups.storedBackup(tx, caller.org_id, id);
   if (backup?.content !== "files")
     return ctx.fail("conflict", { error: "Only a completed backup of the files in $STORAGE_DIR can be looked into." });
   try {
-    return await look(await openSnapshot(platform.ports.storages, backup, signal));
+    return await look(await backups.openSnapshot(platform.ports.storages, backup, signal));
   } catch (error) {
-    if (error instanceof SnapshotClosed)
+    if (error instanceof backups.SnapshotClosed)
       return ctx.fail(error.isBusy ? "unavailable" : "conflict", { error: error.message });
-    if (error instanceof ArchiveDamaged) return ctx.fail("backup_damaged", { error: error.message });
+    if (error instanceof backups.ArchiveDamaged) return ctx.fail("backup_damaged", { error: error.message });
     throw error;
   }
 }

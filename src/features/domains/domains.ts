@@ -3,14 +3,7 @@ import type { Dns, DnsAnswer } from "../../ports/dns.ts";
 import type { Db } from "../../store/database.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
 import { recordEvent } from "../activity/activity.ts";
-import {
-  endGrace,
-  markClaimVerified,
-  takeDueChecks,
-  takeStaleChecks,
-  writeDnsResult,
-  type Change,
-} from "./check-queries.ts";
+import * as checkQueries from "./check-queries.ts";
 import { zoneOf } from "./parse-hostname.ts";
 import type { DomainSettings } from "./settings.ts";
 import { domainsById, domainsOf, type DomainRow } from "./queries.ts";
@@ -27,7 +20,7 @@ export interface Checking {
 /** Looks up at most `most` hostnames that are due, and ends grace times that are over. Returns the number of lookups. */
 export async function checkDueDomains(platform: Checking, most: number): Promise<number> {
   await endGraceTimes(platform);
-  const ids = await takeDueChecks(platform.db, most);
+  const ids = await checkQueries.takeDueChecks(platform.db, most);
   await checkDomains(platform, ids);
   return ids.length;
 }
@@ -38,7 +31,7 @@ export async function checkStaleDomains(
   project: { readonly org_id: string; readonly project_id: string },
   ageMs: number,
 ): Promise<void> {
-  await checkDomains(platform, await takeStaleChecks(platform.db, project, ageMs));
+  await checkDomains(platform, await checkQueries.takeStaleChecks(platform.db, project, ageMs));
 }
 
 const atOnce = 10;
@@ -73,8 +66,8 @@ async function checkDomain(platform: Checking, row: DomainRow): Promise<void> {
   const evaluated = evaluateDns(row, await look(platform.ports.dns, row), platform.domains.publicAddresses);
   const nextMs = nextCheckMs(row, evaluated, platform.clock.now().getTime());
   await platform.db.transaction().execute(async (tx) => {
-    const change = await writeDnsResult(tx, row, evaluated, nextMs);
-    if (change === "served") await markClaimVerified(tx, row);
+    const change = await checkQueries.writeDnsResult(tx, row, evaluated, nextMs);
+    if (change === "served") await checkQueries.markClaimVerified(tx, row);
     if (change === "served") await platform.wakeups.send(tx, "edge", row.project_id);
     const action = actions[change];
     const { org_id, project_id, hostname: target } = row;
@@ -82,7 +75,7 @@ async function checkDomain(platform: Checking, row: DomainRow): Promise<void> {
   });
 }
 
-const actions: Readonly<Record<Change, string | null>> = {
+const actions: Readonly<Record<checkQueries.Change, string | null>> = {
   served: "domain.served",
   lost: "domain.lost",
   recovered: "domain.recovered",
@@ -99,7 +92,7 @@ async function look(dns: Dns, { hostname }: DomainRow): Promise<DnsObservation> 
 
 async function endGraceTimes({ db, wakeups, domains }: Checking): Promise<void> {
   await db.transaction().execute(async (tx) => {
-    const ended = await endGrace(tx, domains.graceMs);
+    const ended = await checkQueries.endGrace(tx, domains.graceMs);
     for (const { org_id, project_id, hostname } of ended)
       await recordEvent(tx, { org_id, project_id, action: "domain.not_served", target: hostname });
     if (ended.length > 0) await wakeups.send(tx, "edge");

@@ -1,14 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { recordCrash } from "../../features/activity/activity.ts";
 import { workloadSource } from "../../features/deployments/deployments.ts";
-import {
-  markCrashed,
-  markKept,
-  markReady,
-  web,
-  type ReplicaRow,
-  type WorkloadRow,
-} from "../../features/replicas/replicas.ts";
+import * as replicas from "../../features/replicas/replicas.ts";
 import { awaitEdges } from "../../features/routes/routes.ts";
 import type { Instance } from "../../ports/runtime.ts";
 import type { Platform } from "../platform.ts";
@@ -20,10 +13,10 @@ import { outputOf } from "./output-of.ts";
 
 export interface Replica {
   readonly platform: Platform;
-  readonly workload: WorkloadRow;
+  readonly workload: replicas.WorkloadRow;
   readonly ordinal: number;
   /** Undefined before the first start. */
-  readonly row: ReplicaRow | undefined;
+  readonly row: replicas.ReplicaRow | undefined;
   readonly instance: Instance | undefined;
 }
 
@@ -39,7 +32,7 @@ export async function actOnReplica(replica: Replica, { action }: ReplicaAction, 
     case "probe":
       return admit(replica, replica.instance as Instance, signal);
     case "keep":
-      return markKept(replica.platform.db, replica.workload, replica.ordinal);
+      return replicas.markKept(replica.platform.db, replica.workload, replica.ordinal);
     case "none":
   }
 }
@@ -64,17 +57,17 @@ async function start(replica: Replica, signal: AbortSignal): Promise<void> {
     seen,
   });
   // A replica without requests is checked by a later run, so that others can start meanwhile.
-  if (process === web) await admitWhenHealthy(replica, started, signal);
+  if (process === replicas.web) await admitWhenHealthy(replica, started, signal);
 }
 
 /** Marks a running replica as ready once its health check passes or, if it serves no requests, once it has stayed up long enough. */
 async function admit(replica: Replica, instance: Instance, signal: AbortSignal): Promise<void> {
-  if (replica.workload.process === web) return admitWhenHealthy(replica, instance, signal);
+  if (replica.workload.process === replicas.web) return admitWhenHealthy(replica, instance, signal);
   const { platform } = replica;
   const upMs = Date.now() - instance.started_at.getTime();
   await sleep(Math.max(0, platform.settings.steadyMs - upMs), undefined, { signal }).catch(() => {});
   if (signal.aborted) return;
-  await markReady(platform.db, { ...keyOf(replica), attempt: instance.attempt });
+  await replicas.markReady(platform.db, { ...keyOf(replica), attempt: instance.attempt });
   await platform.wakeups.send(platform.db, "outcomes", replica.workload.id);
 }
 
@@ -89,7 +82,7 @@ async function admitWhenHealthy(replica: Replica, { address, attempt }: Instance
     if (signal.aborted) return;
     const key = { workload_id: workload.id, ordinal, attempt };
     if ((await probeInstance(platform.ports.runtime, key, probe)).outcome === "healthy") {
-      await markReady(platform.db, { ...keyOf(replica), attempt });
+      await replicas.markReady(platform.db, { ...keyOf(replica), attempt });
       return platform.wakeups.send(platform.db, "edge");
     }
     await sleep(pauseMs, undefined, { signal }).catch(() => {});
@@ -102,7 +95,7 @@ async function recordEnd(replica: Replica): Promise<void> {
   const attempt = row?.attempt ?? 0;
   const crash = crashOf({ restarts: row?.restarts ?? 0 }, instance);
   const counts = !isFaultless(instance?.exit);
-  const isNew = await markCrashed(platform.db, { ...keyOf(replica), ...crash, counts, attempt });
+  const isNew = await replicas.markCrashed(platform.db, { ...keyOf(replica), ...crash, counts, attempt });
   await platform.wakeups.send(platform.db, "edge");
   await platform.ingestOutput(await outputOf(platform, workload, instance === undefined ? [] : [instance]));
   // If the deployment is still being released, its release fails and reports the exit.

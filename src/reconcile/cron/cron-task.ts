@@ -1,12 +1,5 @@
 import { setImmediate as turn } from "node:timers/promises";
-import {
-  adoptRuns,
-  claimDue,
-  closeLostRuns,
-  correctNextMinutes,
-  nextMinute,
-  pruneRuns,
-} from "../../features/cron/cron.ts";
+import * as cron from "../../features/cron/cron.ts";
 import { releaseDeadLeases } from "../../store/leases.ts";
 import type { Task, Platform } from "../platform.ts";
 import { CronCalls } from "./cron-calls.ts";
@@ -59,7 +52,7 @@ class Scheduler {
   /** Maintains schedules and leases, about once a second, because it would delay the calls at the full minute. */
   async reconcileSchedules(now: Date): Promise<void> {
     const { db, log } = this.#platform;
-    if (now.getTime() < this.#lastMs - setBackMs) await correctNextMinutes(db, now, this.#lastMs !== Infinity);
+    if (now.getTime() < this.#lastMs - setBackMs) await cron.correctNextMinutes(db, now, this.#lastMs !== Infinity);
     const tick = performance.now();
     this.#jumped = now.getTime() - this.#lastMs > tick - this.#lastTick + jumpMs;
     this.#lastMs = now.getTime();
@@ -69,7 +62,7 @@ class Scheduler {
     // Renew this scheduler's own leases first: after the machine was suspended, they have expired as well.
     await this.calls.reconcileCalls();
     await releaseDeadLeases(db, "cron_run");
-    const lost = await closeLostRuns(db, now);
+    const lost = await cron.closeLostRuns(db, now);
     if (lost > 0) log.warn({ runs: lost }, "closed cron runs that an ended scheduler had left open");
   }
 
@@ -78,7 +71,7 @@ class Scheduler {
     const { db, owner, settings } = this.#platform;
     for (let sum = 0; ; await turn()) {
       const claiming = { owner, now, limit: batch, keep: settings.cron.runsKept, jumped: this.#jumped };
-      const { jobIds, waiting, more } = await claimDue(db, claiming);
+      const { jobIds, waiting, more } = await cron.claimDue(db, claiming);
       this.calls.add(waiting);
       this.#notice(jobIds);
       sum += jobIds.length;
@@ -90,7 +83,7 @@ class Scheduler {
   async adopt(): Promise<void> {
     const { db, owner } = this.#platform;
     for (let more = true; more;) {
-      const adopted = await adoptRuns(db, owner, batch);
+      const adopted = await cron.adoptRuns(db, owner, batch);
       this.calls.add(adopted);
       this.#notice(adopted.map(({ job_id }) => job_id));
       more = adopted.length === batch;
@@ -101,12 +94,12 @@ class Scheduler {
     const jobs = [...this.#crowded].slice(0, batch);
     if (jobs.length === 0) return;
     for (const id of jobs) this.#crowded.delete(id);
-    await pruneRuns(this.#platform.db, jobs, this.#platform.settings.cron.runsKept);
+    await cron.pruneRuns(this.#platform.db, jobs, this.#platform.settings.cron.runsKept);
   }
 
   /** Returns how long to pause before the next job is due. */
   async pauseMs(): Promise<number> {
-    const next = await nextMinute(this.#platform.db);
+    const next = await cron.nextMinute(this.#platform.db);
     if (next === null) return periodMs;
     const untilMs = Date.parse(next) - this.#platform.clock.now().getTime();
     return untilMs > 0 ? untilMs : heldMs;
