@@ -3,15 +3,15 @@ import { useState, type ReactNode } from "react";
 import { useAction, useCall, useMe, useWhyNot } from "../../data/api.ts";
 import { Button, IconButton, DialogButton } from "../../ui/button.tsx";
 import { List, timeColumn, type Column } from "../../ui/table.tsx";
-import { Section, Empty, Problem, View } from "../../ui/page.tsx";
+import { Section, Empty, Problem } from "../../ui/page.tsx";
 import { useRemoval, ActionDialog } from "../../ui/action-dialog.tsx";
 import { Invitations } from "./invitations.tsx";
 import { NameAndEmail } from "./name-and-email.tsx";
 import { Rights, type Member } from "./rights.tsx";
-import { textOf, TextField, Checkbox } from "../../ui/field.tsx";
+import { textOf, TextField } from "../../ui/field.tsx";
 import { roles, type Role } from "../../../contract/access.ts";
 import { Choice } from "../../ui/choice.tsx";
-import { Several } from "../tokens/several.tsx";
+import { SomeProjects } from "../tokens/several.tsx";
 
 /** Lists the people of the organization, and its open invitations. */
 export function People() {
@@ -163,32 +163,13 @@ interface Chosen {
 function useRights(first: Chosen) {
   const [role, setRole] = useState(first.role);
   const [within, setWithin] = useState(first.projects);
-  const projects = useCall("projects.list", {});
   const fields = (
     <>
       <div className="flex flex-col gap-1.5">
         <span className="text-sm font-medium">Role</span>
         <Choice label="Role" options={roles} value={role} onChange={setRole} />
       </div>
-      {role === "member" && (
-        <Checkbox
-          label="Only some projects"
-          checked={within !== null}
-          onChange={(event) => setWithin(event.target.checked ? [] : null)}
-        />
-      )}
-      {role === "member" && within !== null && (
-        <View of={projects}>
-          {(data) => (
-            <Several
-              legend="Projects"
-              of={data.projects.map(({ slug }) => slug)}
-              chosen={within}
-              onChange={setWithin}
-            />
-          )}
-        </View>
-      )}
+      {role === "member" && <SomeProjects chosen={within} onChange={setWithin} />}
     </>
   );
   return { fields, role, projects: role === "member" ? within : null };

@@ -1,19 +1,17 @@
 import { useState } from "react";
 import { roles, scopes, type Role } from "../../../contract/access.ts";
-import { useCall, useMe } from "../../data/api.ts";
+import { useMe } from "../../data/api.ts";
 import { textOf, Checkbox, NumberField, TextField } from "../../ui/field.tsx";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { Choice } from "../../ui/choice.tsx";
-import { View } from "../../ui/page.tsx";
-import { Several } from "./several.tsx";
+import { Several, SomeProjects } from "./several.tsx";
 
 /** Creates a token with some of the user's own rights, and shows its text once. */
 export function CreateToken({ onClose }: { readonly onClose: () => void }) {
   const me = useMe();
   const [role, setRole] = useState<Role>("member");
   const [chosen, setChosen] = useState<readonly string[]>();
-  const [within, setWithin] = useState<readonly string[]>();
-  const projects = useCall("projects.list", {});
+  const [within, setWithin] = useState<readonly string[] | null>(null);
   const mayRoles = me.role === "owner" || me.platform_admin ? roles : (["member"] as const);
   const own = scopes.filter((scope) => me.token.scopes.includes(scope));
   const input = (form: FormData) => ({
@@ -22,7 +20,7 @@ export function CreateToken({ onClose }: { readonly onClose: () => void }) {
       role,
       expires_in_days: Number(textOf(form, "expires_in_days")),
       ...(chosen === undefined ? {} : { scopes: [...chosen] }),
-      ...(within === undefined ? {} : { projects: [...within] }),
+      ...(within === null ? {} : { projects: [...within] }),
       ...(form.has("approval") ? { approval_mode: true } : {}),
     },
   });
@@ -50,23 +48,7 @@ export function CreateToken({ onClose }: { readonly onClose: () => void }) {
         onChange={(event) => setChosen(event.target.checked ? [] : undefined)}
       />
       {chosen !== undefined && <Several legend="Scopes" of={own} chosen={chosen} onChange={setChosen} />}
-      <Checkbox
-        label="Only some projects"
-        checked={within !== undefined}
-        onChange={(event) => setWithin(event.target.checked ? [] : undefined)}
-      />
-      {within !== undefined && (
-        <View of={projects}>
-          {(data) => (
-            <Several
-              legend="Projects"
-              of={data.projects.map(({ slug }) => slug)}
-              chosen={within}
-              onChange={setWithin}
-            />
-          )}
-        </View>
-      )}
+      <SomeProjects chosen={within} onChange={setWithin} />
     </ActionDialog>
   );
 }

@@ -1,4 +1,6 @@
+import { useCall } from "../../data/api.ts";
 import { Checkbox } from "../../ui/field.tsx";
+import { View } from "../../ui/page.tsx";
 
 interface SeveralProps {
   readonly legend: string;
@@ -23,5 +25,30 @@ export function Several({ legend, of: all, chosen, onChange }: SeveralProps) {
         />
       ))}
     </fieldset>
+  );
+}
+
+interface SomeProjectsProps {
+  /** The projects that are chosen; null: all. */
+  readonly chosen: readonly string[] | null;
+  readonly onChange: (chosen: readonly string[] | null) => void;
+}
+
+/** Limits something to some of the projects. */
+export function SomeProjects({ chosen, onChange }: SomeProjectsProps) {
+  const projects = useCall("projects.list", {});
+  return (
+    <>
+      <Checkbox
+        label="Only some projects"
+        checked={chosen !== null}
+        onChange={(event) => onChange(event.target.checked ? [] : null)}
+      />
+      {chosen !== null && (
+        <View of={projects}>
+          {(data) => <Several legend="Projects" of={data.projects.map(({ slug }) => slug)} {...{ chosen, onChange }} />}
+        </View>
+      )}
+    </>
   );
 }
