@@ -1,5 +1,6 @@
 import { statSync } from "node:fs";
 import { open, type FileHandle } from "node:fs/promises";
+import { attempt } from "../kit/attempt.ts";
 import { trimLast } from "../kit/trim-last.ts";
 import type { OutputChunk } from "../ports/runtime.ts";
 
@@ -144,11 +145,7 @@ async function readRecords(file: FileHandle, start: number, bytes: number) {
 
 /** Returns "" for a record that a machine crash left incomplete. */
 function textOf(record: Buffer): string {
-  try {
-    return (JSON.parse(record.toString("utf8")) as { log: string }).log;
-  } catch {
-    return "";
-  }
+  return attempt(() => (JSON.parse(record.toString("utf8")) as { log: string }).log, "");
 }
 
 function parseCursor(cursor: string | null) {

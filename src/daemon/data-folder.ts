@@ -12,6 +12,7 @@ import {
 } from "node:fs";
 import { hostname } from "node:os";
 import { dirname, join } from "node:path";
+import { attempt } from "../kit/attempt.ts";
 import { formatIdentity, identify, isKnownDead, ownIdentity, type ProcessIdentity } from "../kit/processes.ts";
 import { StartRefused, pathsIn } from "./config.ts";
 
@@ -105,11 +106,7 @@ function claim(file: string, me: string): boolean {
 }
 
 function readHolder(file: string): string | undefined {
-  try {
-    return readFileSync(file, "utf8").trim();
-  } catch {
-    return undefined;
-  }
+  return attempt(() => readFileSync(file, "utf8").trim(), undefined);
 }
 
 /** Returns whether the holder is gone: its process has ended, or it belongs to an earlier boot. */

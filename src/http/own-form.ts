@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { Refused, type HandlerPlatform } from "../features/context.ts";
+import { attempt } from "../kit/attempt.ts";
 
 const mostFormBytes = 16_384;
 
@@ -39,9 +40,8 @@ export function makeNonce({ vault, clock }: HandlerPlatform, key: string): strin
 }
 
 export function isNonce({ vault, clock }: HandlerPlatform, key: string, nonce: string): boolean {
-  try {
-    return Number(vault.open(key, nonceName, Buffer.from(nonce, "base64url"))) > clock.now().getTime();
-  } catch {
-    return false;
-  }
+  return attempt(
+    () => Number(vault.open(key, nonceName, Buffer.from(nonce, "base64url"))) > clock.now().getTime(),
+    false,
+  );
 }

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { sendSignal, type ProcessIdentity } from "./processes.ts";
+import { attempt } from "./attempt.ts";
 
 const looksToAnswer = 6;
 // On an overloaded machine, a healthy process may get no processor time for seconds; ending it would cut every connection and add to the load.
@@ -78,11 +79,7 @@ function wasHeldUp(now: ThreadState, before: ThreadState | undefined, lookEveryM
 
 /** Returns what the kernel says about the threads of a process, the first one first; none when it has ended. */
 export function readThreads(pid: number): ThreadState[] {
-  try {
-    return readdirSync(`/proc/${pid}/task`).flatMap((id) => readThread(`/proc/${pid}/task/${id}`, id));
-  } catch {
-    return [];
-  }
+  return attempt(() => readdirSync(`/proc/${pid}/task`).flatMap((id) => readThread(`/proc/${pid}/task/${id}`, id)), []);
 }
 
 function readThread(path: string, id: string): ThreadState[] {

@@ -2,6 +2,7 @@ import { request, type ClientRequest, type IncomingMessage, type RequestOptions 
 import { Agent, request as requestTls } from "node:https";
 import { text } from "node:stream/consumers";
 import type { Duplex, Readable } from "node:stream";
+import { attempt } from "./attempt.ts";
 
 export interface DockerApi {
   /** Sends a request and parses the JSON response; undefined when its body is empty. */
@@ -148,9 +149,5 @@ function queryOf({ query = {} }: DockerCall): string {
 }
 
 function messageIn(answer: string): string {
-  try {
-    return String((JSON.parse(answer) as { message: unknown }).message);
-  } catch {
-    return answer.slice(0, 1000);
-  }
+  return attempt(() => String((JSON.parse(answer) as { message: unknown }).message), answer.slice(0, 1000));
 }

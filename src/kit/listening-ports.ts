@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { attempt } from "./attempt.ts";
 
 /** A TCP port that a process listens on. On `loopback`, only processes in its own network namespace reach it. */
 export interface ListeningPort {
@@ -45,12 +46,4 @@ function isLoopback(hex: string): boolean {
   return hex.length === 8
     ? hex.endsWith("7F")
     : hex === "00000000000000000000000001000000" || (hex.startsWith("0000000000000000FFFF0000") && hex.endsWith("7F"));
-}
-
-function attempt<T>(read: () => T, otherwise: T): T {
-  try {
-    return read();
-  } catch {
-    return otherwise;
-  }
 }

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { attempt } from "./attempt.ts";
 
 export function processIds(): number[] {
   return readdirSync("/proc").flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
@@ -58,11 +59,7 @@ function bootId(): string {
 
 /** Returns an empty text when the kernel does not reveal it. */
 function pidNamespace(): string {
-  try {
-    return readlinkSync("/proc/self/ns/pid").replaceAll(/\D/g, "");
-  } catch {
-    return "";
-  }
+  return attempt(() => readlinkSync("/proc/self/ns/pid").replaceAll(/\D/g, ""), "");
 }
 
 export function ownIdentity(): ProcessIdentity {
@@ -97,9 +94,5 @@ export function readProcessFile(
   pid: number,
   file: "cmdline" | "environ" | "limits" | "maps" | "stat" | "status" | `task/${number}/children`,
 ): string {
-  try {
-    return readFileSync(`/proc/${pid}/${file}`, "utf8");
-  } catch {
-    return "";
-  }
+  return attempt(() => readFileSync(`/proc/${pid}/${file}`, "utf8"), "");
 }

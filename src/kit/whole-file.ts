@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { chmodSync, closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { chmod, rename, writeFile } from "node:fs/promises";
+import { attempt } from "./attempt.ts";
 
 export interface Replacing {
   /** Default 0600. */
@@ -48,18 +49,10 @@ export function keptText(path: string, make: () => string): string {
 
 /** Reads a JSON file; undefined when it is missing or unreadable. */
 export function readJson<T>(path: string): T | undefined {
-  try {
-    return JSON.parse(readFileSync(path, "utf8")) as T;
-  } catch {
-    return undefined;
-  }
+  return attempt(() => JSON.parse(readFileSync(path, "utf8")) as T, undefined);
 }
 
 /** Reads a file; empty when it is missing or unreadable. */
 export function readTextOrEmpty(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return "";
-  }
+  return attempt(() => readFileSync(path, "utf8"), "");
 }

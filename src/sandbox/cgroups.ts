@@ -10,6 +10,7 @@ import {
 } from "node:fs";
 import { join, basename, dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { attempt } from "../kit/attempt.ts";
 import type { Command } from "../kit/exec.ts";
 import { readTextOrEmpty } from "../kit/whole-file.ts";
 import type { SandboxBind, SandboxLimits, SandboxUsage } from "./spec.ts";
@@ -278,11 +279,10 @@ function tryRemoveTree(folder: string): boolean {
 }
 
 function foldersIn(folder: string): string[] {
-  try {
-    return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : []));
-  } catch {
-    return [];
-  }
+  return attempt(
+    () => readdirSync(folder, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])),
+    [],
+  );
 }
 
 function killIn(folder: string): void {

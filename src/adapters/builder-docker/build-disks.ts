@@ -1,5 +1,6 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
+import { attempt } from "../../kit/attempt.ts";
 import { folderBytesNow } from "../../kit/folder-bytes.ts";
 
 /** How much of one engine's disk its running builds use. */
@@ -91,9 +92,5 @@ async function share(paths: readonly string[], owners: number): Promise<number |
 }
 
 function entriesOf(folder: string): string[] {
-  try {
-    return readdirSync(folder).map((name) => join(folder, name));
-  } catch {
-    return [];
-  }
+  return attempt(() => readdirSync(folder).map((name) => join(folder, name)), []);
 }

@@ -1,5 +1,6 @@
 import { mkdirSync, openSync, closeSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { attempt } from "../../kit/attempt.ts";
 import { openDockerApi, type DockerApi } from "../../kit/docker-api.ts";
 import { start, systemPath } from "../../kit/exec.ts";
 import { runFolder, removeRunFolder } from "../../kit/run-folder.ts";
@@ -175,11 +176,10 @@ function answers(api: DockerApi, ended: Promise<void>): Promise<true | undefined
 }
 
 function childrenOf(pid: number | undefined): number[] {
-  try {
-    return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean).map(Number);
-  } catch {
-    return [];
-  }
+  return attempt(
+    () => readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean).map(Number),
+    [],
+  );
 }
 
 function signalQuietly(pid: number, signal: NodeJS.Signals): void {

@@ -1,6 +1,7 @@
 import { createHash, createPrivateKey, X509Certificate } from "node:crypto";
 import type { CertificateTable, EdgeCertificate } from "../../ports/edge.ts";
 import { certificateList } from "./haproxy-settings.ts";
+import { attempt } from "../../kit/attempt.ts";
 
 export type CertificateFile = ReturnType<typeof fileOf>;
 
@@ -23,11 +24,7 @@ export function certificateFiles(
 }
 
 function isReadable({ chain_pem, key_pem }: EdgeCertificate): boolean {
-  try {
-    return new X509Certificate(chain_pem).checkPrivateKey(createPrivateKey(key_pem));
-  } catch {
-    return false;
-  }
+  return attempt(() => new X509Certificate(chain_pem).checkPrivateKey(createPrivateKey(key_pem)), false);
 }
 
 function fileOf({ names, chain_pem, key_pem }: EdgeCertificate) {

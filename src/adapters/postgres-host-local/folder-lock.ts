@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { attempt } from "../../kit/attempt.ts";
 import { diskFault } from "../../kit/disk-fault.ts";
 import { identify, isAlive, type ProcessIdentity } from "../../kit/processes.ts";
 import { until } from "../../kit/until.ts";
@@ -55,9 +56,5 @@ function dropIfAbandoned(path: string): void {
 }
 
 function isAbandoned(text: string): boolean {
-  try {
-    return !isAlive(JSON.parse(text) as ProcessIdentity);
-  } catch {
-    return true;
-  }
+  return attempt(() => !isAlive(JSON.parse(text) as ProcessIdentity), true);
 }

@@ -1,4 +1,5 @@
 import { posix } from "node:path";
+import { attempt } from "../../kit/attempt.ts";
 import { trimLast } from "../../kit/trim-last.ts";
 
 const longestPath = 4096;
@@ -22,11 +23,7 @@ export function sourcePath(given: string): string {
 
 /** Returns whether a path can name a file of a commit, spelled as git spells it. */
 export function isSourcePath(path: string): boolean {
-  try {
-    return sourcePath(path) === path;
-  } catch {
-    return false;
-  }
+  return attempt(() => sourcePath(path) === path, false);
 }
 
 /** Throws `SourceRefused` for a symbolic link that leaves the source. */

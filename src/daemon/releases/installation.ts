@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { attempt } from "../../kit/attempt.ts";
 import { ownFolder } from "../../kit/own-version.ts";
 import { processIds } from "../../kit/processes.ts";
 import { syncFolder } from "../../kit/whole-file.ts";
@@ -68,17 +69,9 @@ export function removeUnused(installation: Installation, kept: readonly string[]
 
 // A process may end meanwhile, or be another user's.
 function programOf(pid: number): string {
-  try {
-    return readlinkSync(`/proc/${pid}/exe`);
-  } catch {
-    return "";
-  }
+  return attempt(() => readlinkSync(`/proc/${pid}/exe`), "");
 }
 
 function commandLineOf(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, "utf8");
-  } catch {
-    return "";
-  }
+  return attempt(() => readFileSync(`/proc/${pid}/cmdline`, "utf8"), "");
 }

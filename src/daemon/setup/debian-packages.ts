@@ -1,6 +1,7 @@
 import { readdirSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { attempt } from "../../kit/attempt.ts";
 import { run, runOk, type Command } from "../../kit/exec.ts";
 import type { Log } from "../../kit/log.ts";
 import { findProgram } from "./find-program.ts";
@@ -54,11 +55,7 @@ async function installAll(context: SetupContext, packages: readonly string[]): P
 
 /** Returns whether apt-get has package lists; `apt-get clean` and container images leave the folder empty. */
 export function hasPackageLists(folder = "/var/lib/apt/lists"): boolean {
-  try {
-    return readdirSync(folder).some((name) => /_Packages(?:\.\w+)?$/.test(name));
-  } catch {
-    return false;
-  }
+  return attempt(() => readdirSync(folder).some((name) => /_Packages(?:\.\w+)?$/.test(name)), false);
 }
 
 /** Returns a command that asks no questions, because no person is there to answer them. */

@@ -1,6 +1,7 @@
 import { accessSync, constants, readdirSync, realpathSync, statSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { delimiter, dirname, isAbsolute, join, relative } from "node:path";
+import { attempt } from "../../kit/attempt.ts";
 import { run } from "../../kit/exec.ts";
 import { replaceFileAsync } from "../../kit/whole-file.ts";
 
@@ -83,11 +84,7 @@ function postgresFolder(folder: string): string | null {
 }
 
 function children(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return [];
-  }
+  return attempt(() => readdirSync(folder), []);
 }
 
 async function inspectAll(bins: readonly string[]): Promise<PostgresInstallation[]> {
