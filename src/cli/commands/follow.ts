@@ -2,11 +2,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import type { Answer, Client } from "../../contract/client.ts";
 import { followProviders } from "../../contract/follow.ts";
-import { addCommand } from "../command-tree.ts";
+import { actCommand, addCommand } from "../command-tree.ts";
 import { currentProject, type CliContext } from "../context.ts";
 import { CliError, usageError } from "../failures.ts";
-import { askSecret, confirm } from "../prompts.ts";
-import { table, oneLine, relativeTime, type Paint } from "../render/text.ts";
+import { askSecret } from "../prompts.ts";
+import { facts, oneLine, relativeTime, table, type Paint } from "../render/text.ts";
 
 type Follow = Answer<"follow.get">;
 type Delivery = Answer<"follow.deliveries">["deliveries"][number];
@@ -105,7 +105,7 @@ async function showDeliveries(ctx: CliContext, slug: string): Promise<void> {
 
 function describe(paint: Paint, follow: Follow): string {
   const { commit, fetched_at, problem } = follow;
-  const rows: (readonly [name: string, value: string | null])[] = [
+  return facts(paint, [
     ["Repository", `${follow.url}, branch ${follow.branch} (${follow.provider})`],
     ["Fetched", commit === null ? "not yet" : `${commit.slice(0, 8)}, ${relativeTime(fetched_at ?? "")}`],
     ["Problem", problem && paint.red(oneLine(problem, 300))],
@@ -113,8 +113,7 @@ function describe(paint: Paint, follow: Follow): string {
     ["Deploy key", follow.public_key],
     ["Host key", follow.host_key],
     ["Webhook", follow.hook_url],
-  ];
-  return rows.flatMap(([name, value]) => (value === null ? [] : [`${paint.dim(name.padEnd(12))}${value}`])).join("\n");
+  ]);
 }
 
 function deliveryTable(paint: Paint, deliveries: readonly Delivery[]): string {
@@ -165,18 +164,12 @@ async function awaitDelivery(client: Client, slug: string, asked: Delivery): Pro
   return asked;
 }
 
-function addUnfollow(program: Command, ctx: CliContext): void {
-  addCommand(program, {
-    usage: "unfollow",
-    summary: "Stop following a repository; what is live stays",
-    examples: ["berth unfollow", "berth unfollow -p shop --yes"],
-  })
-    .option("-y, --yes", "don't ask")
-    .action(async (options: { yes?: boolean }) => {
-      const slug = await currentProject(ctx);
-      const text = `This forgets the deploy key, the token and the webhook's secret of ${slug}. What is live stays.`;
-      await confirm(ctx, text, { name: slug, yes: options.yes });
-      await (await ctx.client()).call("follow.delete", { params: { slug } });
-      ctx.output.note(() => `${slug} no longer follows a repository.`);
-    });
-}
+const addUnfollow = actCommand({
+  row: "follow.delete",
+  usage: "unfollow",
+  summary: "Stop following a repository; what is live stays",
+  examples: ["berth unfollow", "berth unfollow -p shop --yes"],
+  warning: ({ words: { slug } }) =>
+    `This forgets the deploy key, the token and the webhook's secret of ${slug}. What is live stays.`,
+  text: (_, _paint, { words: { slug } }) => `${slug} no longer follows a repository.`,
+});
