@@ -303,7 +303,7 @@ export interface CopySummary extends LogShape {
 
 export interface RecoverySource {
   /** The copy, which fails at its end if it differs from what was stored. */
-  readonly archive: Readable;
+  readonly archive: AsyncIterable<Buffer>;
   /** Where the same bytes are in a file of this machine, if they are: programs read them there. */
   readonly path?: string | undefined;
   readonly backup_label: string;

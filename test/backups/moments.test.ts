@@ -175,54 +175,66 @@ describe("any moment of a database", { skip: missingPart }, () => {
     await drop(body["database"] as string);
   });
 
-  it("is refused by name when a part of the stored log is missing, cut or flipped, and nothing is touched", async () => {
-    const known = await now();
-    await isStoredAt(new Date(known.getTime() + 1000));
-    // Marks are at most 10 s apart: the next one is of a look after this.
-    await running.platform.db.deleteFrom("archive_mark").execute();
-    const before = (await project.query("select from notes")).length;
-    await project.query("insert into notes (body) select md5(i::text) from generate_series(1, 20000) i");
-    await isStoredAt(await now());
-    const at = await now();
-    await project.query("insert into notes (body) values ('one more')");
-    // A restore reads up to the first commit behind the moment. The server may begin another segment after that.
-    const [written] = await project.query("select pg_walfile_name(pg_current_wal_insert_lsn()) as name");
-    // A segment that more log has followed is stored once more, and then never again.
-    await project.query("insert into notes (body) select md5(i::text) from generate_series(1, 20000) i");
-    await isStoredAt(await now());
-    const chain = await running.platform.db
-      .selectFrom("archive_chain")
-      .select(["org_id", "project_id", "id"])
-      .where("project_id", "=", project.id)
-      .where("ended_at", "is", null)
-      .executeTakeFirstOrThrow();
-    const folder = join(running.backupsDir, "archive", chain.org_id, chain.project_id, chain.id);
-    const segment = `${String(written?.["name"])}.zst`;
-    const file = join(folder, segment);
-    const whole = await readFile(file);
-    const flipped = Buffer.from(whole);
-    flipped[whole.length - 20] = (flipped[whole.length - 20] ?? 0) ^ 1;
-    for (const content of [flipped, whole.subarray(0, -30), null]) {
-      if (content === null) await rm(file);
-      else await writeFile(file, content);
-      const { status, body } = await restore({ at: at.toISOString() });
-      assert.deepEqual([status, body["code"]], [409, "wal_missing"]);
-      assert.ok(String(body["error"]).includes(segment.replace(".zst", "")), String(body["error"]));
-      const [nearest = ""] = /\d{4}-\S+Z/.exec(String(body["error"])) ?? [];
-      assert.ok(
-        new Date(nearest) >= known && new Date(nearest) <= at,
-        `${nearest} is not after ${known.toISOString()}`,
-      );
-      const near = await restore({ at: nearest });
-      assert.equal(near.status, 201, near.text);
-      assert.ok([before, before + 20_000].includes((await rowsIn(near.body["database"] as string)) as number));
-      await drop(near.body["database"] as string);
-    }
-    await writeFile(file, whole);
-    const { status, body } = await restore({ at: at.toISOString() });
-    assert.equal(status, 201);
+  /** Waits until a later copy shows moments again, and returns the reason of the gap before it. */
+  async function copiedAgain(from: Date): Promise<string> {
+    const seen = await eventually(async () => {
+      const { windows, gaps } = await archive();
+      return new Date(windows.at(-1)?.from ?? 0) > from && { gap: gaps.at(-1), from: windows.at(-1)?.from };
+    }, "there is another copy");
+    const { status, body, text } = await restore({ at: seen.from });
+    assert.equal(status, 201, text);
     await drop(body["database"] as string);
-  });
+    return seen.gap?.reason ?? "";
+  }
+
+  const damages = {
+    flipped: (whole: Buffer) => whole.with(-20, (whole.at(-20) ?? 0) ^ 1),
+    cut: (whole: Buffer) => whole.subarray(0, -30),
+    missing: () => null,
+  };
+  for (const [kind, damage] of Object.entries(damages))
+    it(`is refused by name when a part of the stored log is ${kind}, and a copy that needs none of it is made at once`, async () => {
+      const known = await now();
+      await isStoredAt(new Date(known.getTime() + 1000));
+      // Marks are at most 10 s apart: the next one is of a look after this.
+      await running.platform.db.deleteFrom("archive_mark").execute();
+      const before = (await project.query("select from notes")).length;
+      await project.query("insert into notes (body) select md5(i::text) from generate_series(1, 20000) i");
+      await isStoredAt(await now());
+      const at = await now();
+      await project.query("insert into notes (body) values ('one more')");
+      // A restore reads up to the first commit behind the moment. The server may begin another segment after that.
+      const [written] = await project.query("select pg_walfile_name(pg_current_wal_insert_lsn()) as name");
+      // A segment that more log has followed is stored once more, and then never again.
+      await project.query("insert into notes (body) select md5(i::text) from generate_series(1, 20000) i");
+      await isStoredAt(await now());
+      const chain = (await openChains(running.platform.db)).find(({ project_id }) => project_id === project.id);
+      assert.ok(chain);
+      const name = String(written?.["name"]);
+      const file = join(running.backupsDir, archiveFolder(chain), `${name}.zst`);
+      const content = damage(await readFile(file));
+      await (content === null ? rm(file) : writeFile(file, content));
+      const noticedAt = new Date();
+      if (kind === "missing") {
+        const { body } = await running.call("POST", of("/drills"));
+        assert.deepEqual([body["status"], String(body["problem"]).includes(name)], ["failed", true]);
+      } else {
+        const { status, body } = await restore({ at: at.toISOString() });
+        assert.deepEqual([status, body["code"]], [409, "wal_missing"]);
+        assert.ok(String(body["error"]).includes(name), String(body["error"]));
+        const [nearest = ""] = /\d{4}-\S+Z/.exec(String(body["error"])) ?? [];
+        assert.ok(
+          new Date(nearest) >= known && new Date(nearest) <= at,
+          `${nearest} is not after ${known.toISOString()}`,
+        );
+        const near = await restore({ at: nearest });
+        assert.equal(near.status, 201, near.text);
+        assert.ok([before, before + 20_000].includes((await rowsIn(near.body["database"] as string)) as number));
+        await drop(near.body["database"] as string);
+      }
+      assert.match(await copiedAgain(noticedAt), new RegExp(`${name} was found missing or damaged`));
+      assert.equal((await restore({ at: at.toISOString() })).body["code"], "target_outside_window");
+    });
 
   it("is restored without the log that was written long after it", async () => {
     const at = new Date((await now()).getTime() + 1);
@@ -264,7 +276,7 @@ describe("any moment of a database", { skip: missingPart }, () => {
     assert.equal(log.digest("hex"), evidence.log.sha256);
   });
 
-  it("is not proved by a drill from a damaged copy, which is told to the operator", async () => {
+  it("is not proved by a drill from a damaged copy, which is told to the operator and made again", async () => {
     const { db } = running.platform;
     const copy = await db
       .selectFrom("archive_copy")
@@ -278,10 +290,11 @@ describe("any moment of a database", { skip: missingPart }, () => {
     const flipped = Buffer.from(whole);
     flipped[whole.length >> 1] = (flipped[whole.length >> 1] ?? 0) ^ 4;
     await writeFile(file, flipped);
+    const noticedAt = new Date();
     const { body } = await running.call("POST", of("/drills"));
-    await writeFile(file, whole);
     assert.equal(body["status"], "failed", JSON.stringify(body));
     assert.ok((await troubledDrills(db)).some(({ subject }) => subject.endsWith(`/${project.slug}`)));
+    assert.match(await copiedAgain(noticedAt), /copy in the archive was found missing or damaged/);
     assert.equal((await running.call("POST", of("/drills"))).body["status"], "passed");
     assert.deepEqual(await troubledDrills(db), []);
   });
@@ -301,6 +314,7 @@ describe("any moment of a database", { skip: missingPart }, () => {
 
   it("leaves a gap by name where the log could not be kept, and is restorable again after it", async () => {
     const spec = { ...(await project.row()), password: "unused", access: "open" } as const;
+    const { windows: known } = await archive();
     await running.host.history(spec.id)?.end(spec);
     await project.query("insert into notes (body) select md5(i::text) from generate_series(1, 40000) i");
     await project.query("vacuum notes");
@@ -309,12 +323,13 @@ describe("any moment of a database", { skip: missingPart }, () => {
     const found = await eventually(async () => {
       await store();
       const seen = await archive();
-      return seen.windows.length === 2 && seen;
+      return seen.windows.length === known.length + 1 && seen;
     }, "a new chain has a copy");
-    assert.match(found.gaps[0]?.reason ?? "", /had to drop it/);
-    assert.equal((await restore({ at: found.windows[1]?.from })).status, 201);
-    assert.equal((await restore({ at: found.windows[0]?.to })).status, 201);
-    const between = new Date((Date.parse(found.windows[0]?.to ?? "") + Date.parse(found.windows[1]?.from ?? "")) / 2);
+    assert.match(found.gaps.at(-1)?.reason ?? "", /had to drop it/);
+    const [last, next] = found.windows.slice(-2);
+    assert.equal((await restore({ at: next?.from })).status, 201);
+    assert.equal((await restore({ at: last?.to })).status, 201);
+    const between = new Date((Date.parse(last?.to ?? "") + Date.parse(next?.from ?? "")) / 2);
     assert.equal((await restore({ at: between.toISOString() })).body["code"], "target_outside_window");
   });
 

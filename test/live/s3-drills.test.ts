@@ -116,6 +116,10 @@ describe("a drill from S3", { skip: missingPart || missingForSwift || lacksAge }
   const flips = Array.from({ length: 20 }, (_, index) => index + 1);
   for (const number of drawCases(flips, 2))
     it(`finds a flipped byte anywhere in what it needs (${number})`, async () => {
+      await eventually(async () => {
+        const { body } = await running.call("GET", `/v1/projects/${project.slug}/database/archive`);
+        return body["status"] === "healthy";
+      }, "there is a copy after what was damaged before");
       const { evidence } = await drill();
       // The newest segment is stored again by the next drill.
       const needed = [evidence.copy.key, ...segmentsOf(evidence).slice(0, -1)];
@@ -125,10 +129,6 @@ describe("a drill from S3", { skip: missingPart || missingForSwift || lacksAge }
       const at = Math.floor(random() * whole.length);
       flipped[at] = (flipped[at] ?? 0) ^ (1 << Math.floor(random() * 8));
       await objects.put(key, Readable.from([flipped]));
-      try {
-        assert.equal((await drill()).status, "failed", `byte ${at} of ${key}`);
-      } finally {
-        await objects.put(key, Readable.from([whole]));
-      }
+      assert.equal((await drill()).status, "failed", `byte ${at} of ${key}`);
     });
 });

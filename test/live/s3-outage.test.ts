@@ -9,6 +9,7 @@ import { createS3Storage } from "../../src/adapters/storage-s3/s3-storage.ts";
 import { openChains } from "../../src/features/backups/backups.ts";
 import { archivesTask } from "../../src/reconcile/archives/archives-task.ts";
 import { startBackupPlatform, type BackupPlatform, type TestProject } from "../support/backups.ts";
+import { drawCases } from "../support/draw-cases.ts";
 import { eventually } from "../support/eventually.ts";
 import { missingForSwift, startSwift, type SwiftServer } from "../support/swift.ts";
 
@@ -19,15 +20,16 @@ interface Archive {
   readonly gaps: readonly { readonly reason: string }[];
 }
 
-type State = "open" | "refused";
+type State = "open" | "refused" | "silent";
 
-/** Passes connections on, or ends them. */
+/** Passes connections on, ends them, or lets them wait for an answer that never comes. */
 async function startRelay(target: number) {
   let state: State = "open";
   const sockets = new Set<Socket>();
   const server = createServer((from) => {
     sockets.add(from.on("error", () => {}).on("close", () => sockets.delete(from)));
     if (state === "refused") return void from.destroy();
+    if (state === "silent") return void from.resume();
     const to = connect(target, "127.0.0.1").on("error", () => from.destroy());
     from.pipe(to).pipe(from);
     from.on("close", () => to.destroy());
@@ -52,10 +54,13 @@ async function startRelay(target: number) {
 const fill =
   "select pg_logical_emit_message(false, 'test', repeat(md5(random()::text), 32768)) from generate_series(1, 50)";
 
-describe("an object storage that was away too long", { skip: missingPart || missingForSwift }, () => {
+const whichever = drawCases(["refused", "silent"] as const, 1);
+
+describe("an object storage that is away too long", { skip: missingPart || missingForSwift }, () => {
   let server: SwiftServer;
   let relay: Awaited<ReturnType<typeof startRelay>>;
   let running: BackupPlatform;
+  let ended: Promise<void> | undefined;
   let project: TestProject;
 
   before(async () => {
@@ -72,7 +77,7 @@ describe("an object storage that was away too long", { skip: missingPart || miss
     await eventually(async () => (await archive()).status === "healthy", "the first copy is made");
   });
   after(async () => {
-    await running?.close();
+    await (ended ?? running?.close());
     relay?.close();
     await server?.close();
   });
@@ -83,7 +88,9 @@ describe("an object storage that was away too long", { skip: missingPart || miss
   const openChain = async () =>
     (await openChains(running.platform.db)).find(({ project_id }) => project_id === project.id)?.id;
 
-  it("leaves a gap by name and gets a new copy within ten minutes after it is back", async () => {
+  const whenDrawn = (how: State) => ({ skip: !whichever.some((each) => each === how) && `not drawn: ${how}` });
+
+  it("leaves a gap by name and gets a new copy within ten minutes after it is back", whenDrawn("refused"), async () => {
     const [{ windows }, chain] = [await archive(), await openChain()];
     relay.turn("refused");
     await project.query(fill);
@@ -105,4 +112,16 @@ describe("an object storage that was away too long", { skip: missingPart || miss
     assert.equal(found.windows.length, windows.length + 1);
     assert.match(found.gaps.at(-1)?.reason ?? "", /had to drop it/);
   });
+
+  it(
+    "is noticed after a minute when it answers nothing, and a platform that waits for it ends",
+    whenDrawn("silent"),
+    async () => {
+      relay.turn("silent");
+      await project.query(fill);
+      const reason = await eventually(async () => (await archive()).reason, "the archive is behind");
+      assert.match(reason, /more than a minute, or does not answer/);
+      await (ended = running.close());
+    },
+  );
 });

@@ -2,11 +2,12 @@ import assert from "node:assert/strict";
 import { mkdtemp, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
 import { test } from "node:test";
 import { zstdDecompressSync } from "node:zlib";
 import { Decrypter } from "age-encryption";
 import { readIdentity } from "../../src/adapters/platform-archive-age/recovery-key.ts";
-import { send } from "../../src/adapters/storage-s3/requests.ts";
+import { receive, send } from "../../src/adapters/storage-s3/requests.ts";
 import { createApp, layGround, restore, startPlatform, type TestPlatform } from "../e2e/platform.ts";
 import { run } from "../../src/kit/exec.ts";
 import { cliUser } from "../support/cli.ts";
@@ -77,8 +78,7 @@ test(
       // The operator moves it away: the platform goes on with its own key.
       await rename(join(platform.dataDir, "recovery.key"), recoveryKey);
       const [key] = keys as [string];
-      const object = async () =>
-        Buffer.from(await (await send({ ...server, bucket }, { method: "GET", key })).arrayBuffer());
+      const object = async () => buffer(await receive({ ...server, bucket }, { method: "GET", key }));
       const verify = async (body: Uint8Array) => {
         await send({ ...server, bucket }, { method: "PUT", key, body: new Uint8Array(body) });
         return (await platform.call<{ status: string }>("POST", `/v1/backups/${backup.id}/verify`)).body.status;
@@ -157,15 +157,15 @@ async function makeBackup(platform: TestPlatform): Promise<Backup> {
 }
 
 async function firstBytes(server: SwiftServer, key: string): Promise<string> {
-  const answer = await send({ ...server, bucket }, { method: "GET", key, expected: [404] });
-  const bytes = Buffer.from(await answer.arrayBuffer());
+  const answer = await receive({ ...server, bucket }, { method: "GET", key, expected: [404] });
+  const bytes = await buffer(answer);
   // The archive deletes what it no longer needs.
-  return answer.status === 404 ? "age-encryption" : bytes.subarray(0, 22).toString();
+  return answer.statusCode === 404 ? "age-encryption" : bytes.subarray(0, 22).toString();
 }
 
 /** Lists what backups have stored; unless it is asked for, without what the archive of the database stores. */
 async function keysIn(server: SwiftServer, without = "/archive/"): Promise<string[]> {
-  const listed = await send({ ...server, bucket }, { method: "GET", query: { "list-type": "2" } });
-  const keys = [...(await listed.text()).matchAll(/<Key>([^<]+)<\/Key>/g)].map((match) => match[1] as string);
+  const { text } = await send({ ...server, bucket }, { method: "GET", query: { "list-type": "2" } });
+  const keys = [...text.matchAll(/<Key>([^<]+)<\/Key>/g)].map((match) => match[1] as string);
   return keys.filter((key) => without === "" || !key.includes(without));
 }

@@ -23,8 +23,8 @@ describe("storage in a real S3 server", { skip: missingForSwift }, () => {
   storageSuite(async () => {
     const address = { ...server, bucket };
     const uploads = async () => {
-      const listed = await send(address, { method: "GET", query: { uploads: "" } });
-      return (await listed.text()).split("<Upload>").length - 1;
+      const { text } = await send(address, { method: "GET", query: { uploads: "" } });
+      return text.split("<Upload>").length - 1;
     };
     return {
       storage: createS3Storage({ ...address, prefix }),

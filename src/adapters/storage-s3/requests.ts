@@ -1,4 +1,8 @@
 import { createHash } from "node:crypto";
+import http, { type ClientRequest, type IncomingMessage } from "node:http";
+import https from "node:https";
+import { addAbortSignal, Readable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { AwsClient } from "aws4fetch";
 import { StorageFull } from "../../ports/storage.ts";
 
@@ -10,6 +14,8 @@ export interface BucketAddress {
   readonly region: string;
   readonly accessKeyId: string;
   readonly secretKey: string;
+  /** How long the server may neither send nor receive anything. */
+  readonly silenceMs?: number;
 }
 
 export interface BucketRequest {
@@ -42,39 +48,74 @@ export class BucketRefused extends Error {
 
 const attempts = 4;
 const firstPauseMs = 300;
-/** How long a request may take: a storage that fell silent must be noticed, but 55 kB/s are enough. */
-const answerTimeoutMs = (body?: Uint8Array) => 30_000 + Math.ceil((body?.length ?? 0) / 55);
+const sliceBytes = 64 * 1024;
 
 /**
  * Sends a signed request and resolves with the response if it is a success or one of `expected`. Retries network failures and server
  * errors, which is safe because S3's requests are idempotent. Throws `BucketRefused` or `StorageFull`.
  */
-export async function send(address: BucketAddress, request: BucketRequest): Promise<Response> {
+export function send(address: BucketAddress, request: BucketRequest) {
+  return repeated(request, async () => {
+    const response = await receiveOnce(address, request);
+    return { etag: response.headers.etag ?? "", text: await text(response).catch(unreachable) };
+  });
+}
+
+/** Does the same, and resolves as soon as the response begins. The caller reads or destroys it. */
+export function receive(address: BucketAddress, request: BucketRequest): Promise<IncomingMessage> {
+  return repeated(request, () => receiveOnce(address, request));
+}
+
+async function repeated<T>({ signal }: BucketRequest, once: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await sendOnce(address, request);
+      return await once();
     } catch (error) {
-      request.signal?.throwIfAborted();
+      signal?.throwIfAborted();
       if (attempt === attempts || !mayPass(error)) throw error;
       await new Promise((resolve) => setTimeout(resolve, firstPauseMs * 2 ** attempt * Math.random()));
     }
   }
 }
 
-async function sendOnce(address: BucketAddress, request: BucketRequest): Promise<Response> {
-  const { method, body, expected = [] } = request;
+async function receiveOnce(address: BucketAddress, request: BucketRequest): Promise<IncomingMessage> {
+  const { method, body, signal, expected = [] } = request;
   const signed = await sign(address, request);
-  const response = await fetch(signed, {
-    redirect: "error",
-    signal: anySignal(request.signal, method === "GET" ? undefined : AbortSignal.timeout(answerTimeoutMs(body))),
-    // Inside a Request object the body would become a stream, and the server would get no content length.
-    ...(body === undefined ? {} : { body }),
-  }).catch((error: unknown) => {
-    request.signal?.throwIfAborted();
-    throw new BucketRefused(null, reasonOf(error), error);
+  const headers = { ...Object.fromEntries(signed.headers), ...(body && { "content-length": body.length }) };
+  const { request: begin } = signed.url.startsWith("https:") ? https : http;
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    const sent = begin(signed.url, { method, headers, ...(signal && { signal }) });
+    sent.on("response", resolve).on("error", reject);
+    limitSilence(sent, address.silenceMs ?? 30_000);
+    // In small parts, as each of them shows that the server receives something.
+    Readable.from(body === undefined ? [] : slicesOf(body)).pipe(sent);
+  }).catch(unreachable);
+  if (signal !== undefined) addAbortSignal(signal, response);
+  const status = response.statusCode ?? 0;
+  if ((status >= 200 && status < 300) || expected.includes(status)) return response;
+  throw refusal(status, tag(await text(response).catch(() => ""), "Code") ?? "");
+}
+
+function* slicesOf(body: Uint8Array): Generator<Uint8Array> {
+  for (let at = 0; at < body.length; at += sliceBytes) yield body.subarray(at, at + sliceBytes);
+}
+
+/** Ends a request when nothing more is sent or received. A transfer may take any time, and so may the reader of a response. */
+function limitSilence(sent: ClientRequest, silenceMs: number): void {
+  let response: IncomingMessage | undefined;
+  sent.on("response", (begun) => (response = begun));
+  sent.on("socket", (socket) => {
+    let waitedAt = -1;
+    // A reader may have begun to wait just before, so a silence is one of two looks in a row.
+    const look = () => {
+      const moved = response?.readableLength ? -1 : socket.bytesRead + socket.bytesWritten;
+      if (moved >= 0 && moved === waitedAt) (response ?? sent).destroy(new BucketRefused(null, "ETIMEDOUT"));
+      waitedAt = moved;
+      socket.setTimeout(silenceMs / 2);
+    };
+    socket.setTimeout(silenceMs / 2).on("timeout", look);
+    sent.once("close", () => socket.off("timeout", look));
   });
-  if (response.ok || expected.includes(response.status)) return response;
-  throw refusal(response.status, tag(await response.text().catch(() => ""), "Code") ?? "");
 }
 
 /** Signs the request with AWS Signature Version 4, which covers the body's SHA-256; the returned request itself has no body. */
@@ -107,12 +148,7 @@ function mayPass(error: unknown): boolean {
   return error.status === null || error.status >= 500 || error.status === 429 || error.code === "RequestTimeout";
 }
 
-function reasonOf(error: unknown): string {
-  const { cause, name } = error as Error & { cause?: { code?: string } };
-  return cause?.code ?? name;
-}
-
-function anySignal(...signals: readonly (AbortSignal | undefined)[]): AbortSignal | null {
-  const given = signals.filter((signal) => signal !== undefined);
-  return given.length === 0 ? null : AbortSignal.any(given);
+function unreachable(error: unknown): never {
+  if (error instanceof BucketRefused) throw error;
+  throw new BucketRefused(null, (error as NodeJS.ErrnoException).code ?? (error as Error).name, error);
 }

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { StorageMissing, type Storage } from "../../ports/storage.ts";
-import { BucketRefused, send, tag, type BucketAddress } from "./requests.ts";
+import { BucketRefused, receive, send, tag, type BucketAddress } from "./requests.ts";
 
 export interface S3StorageOptions extends BucketAddress {
   /** Prepended to every key, such as `berth/`; may be empty. */
@@ -59,7 +59,7 @@ async function putInParts(
   { parts, signal }: { parts: AsyncIterable<Part>; signal: AbortSignal | undefined },
 ): Promise<{ size_bytes: number }> {
   const begun = await send(bucket, { method: "POST", key, query: { uploads: "" }, signal });
-  const uploadId = tag(await begun.text(), "UploadId") ?? "";
+  const uploadId = tag(begun.text, "UploadId") ?? "";
   try {
     const marks: string[] = [];
     let size = 0;
@@ -67,13 +67,14 @@ async function putInParts(
       signal?.throwIfAborted();
       const query = { partNumber: String(marks.length + 1), uploadId };
       const sent = await send(bucket, { method: "PUT", key, query, body, signal });
-      marks.push(sent.headers.get("etag") ?? "");
+      marks.push(sent.etag);
       size += body.length;
     }
     await complete(bucket, key, { uploadId, marks, signal });
     return { size_bytes: size };
   } catch (error) {
-    await abandon(bucket, key, uploadId).catch(() => {});
+    // A sweep removes what a silent store keeps.
+    await abandon(bucket, key, uploadId, AbortSignal.timeout(10_000)).catch(() => {});
     throw error;
   }
 }
@@ -85,23 +86,20 @@ async function complete(
 ): Promise<void> {
   const parts = marks.map((mark, index) => `<Part><PartNumber>${index + 1}</PartNumber><ETag>${mark}</ETag></Part>`);
   const body = Buffer.from(`<CompleteMultipartUpload>${parts.join("")}</CompleteMultipartUpload>`);
-  const answer = await (await send(bucket, { method: "POST", key, query: { uploadId }, body, signal })).text();
+  const { text } = await send(bucket, { method: "POST", key, query: { uploadId }, body, signal });
   // S3 sends the status before it assembles the parts, so an error may come in the body of a 200 response.
-  if (answer.includes("<Error>")) throw new BucketRefused(200, tag(answer, "Code") ?? "");
+  if (text.includes("<Error>")) throw new BucketRefused(200, tag(text, "Code") ?? "");
 }
 
-async function abandon(bucket: S3StorageOptions, key: string, uploadId: string): Promise<void> {
-  await send(bucket, { method: "DELETE", key, query: { uploadId }, expected: [404] });
+async function abandon(bucket: S3StorageOptions, key: string, uploadId: string, signal?: AbortSignal): Promise<void> {
+  await send(bucket, { method: "DELETE", key, query: { uploadId }, signal, expected: [404] });
 }
 
 async function open(bucket: S3StorageOptions, key: string, signal: AbortSignal | undefined): Promise<Readable> {
-  const response = await send(bucket, { method: "GET", key: keyOf(bucket, key), signal, expected: [404] });
-  if (response.status === 404) {
-    await response.body?.cancel();
-    throw new StorageMissing(key);
-  }
-  if (response.body === null) return Readable.from([]);
-  return Readable.fromWeb(response.body as Parameters<typeof Readable.fromWeb>[0]);
+  const response = await receive(bucket, { method: "GET", key: keyOf(bucket, key), signal, expected: [404] });
+  if (response.statusCode !== 404) return response;
+  response.resume();
+  throw new StorageMissing(key);
 }
 
 async function sweep(bucket: S3StorageOptions, isBusy: (key: string) => Promise<boolean>): Promise<number> {
@@ -115,8 +113,8 @@ async function sweep(bucket: S3StorageOptions, isBusy: (key: string) => Promise<
 }
 
 async function listUploads(bucket: S3StorageOptions, prefix: string): Promise<{ key: string; uploadId: string }[]> {
-  const listed = await send(bucket, { method: "GET", query: { uploads: "", prefix } });
-  const entries = [...(await listed.text()).matchAll(/<Upload>(.*?)<\/Upload>/gs)].map(([, entry]) => entry as string);
+  const { text } = await send(bucket, { method: "GET", query: { uploads: "", prefix } });
+  const entries = [...text.matchAll(/<Upload>(.*?)<\/Upload>/gs)].map(([, entry]) => entry as string);
   const uploads = entries.map((entry) => ({ key: tag(entry, "Key") ?? "", uploadId: tag(entry, "UploadId") ?? "" }));
   return uploads.filter(({ key }) => key.startsWith(prefix));
 }

@@ -270,10 +270,11 @@ async function fill(
 const hasTables = async ({ pool }: ReturnType<typeof openDatabase>) =>
   (await pool.query("select from pg_class where relname = 'organization'")).rowCount !== 0;
 
-const describe = ({ subject, part, taken_at, problem }: RestoredPart) =>
-  problem === null
-    ? `${subject}: ${part}${taken_at === null ? "" : `, as of ${taken_at}`}`
-    : `${subject}: ${part} NOT restored. ${problem}`;
+function describe({ subject, part, taken_at, problem }: RestoredPart): string {
+  if (problem !== null && taken_at === null) return `${subject}: ${part} NOT restored. ${problem}`;
+  const lost = problem === null ? "" : `, NOT what was written later. ${problem}`;
+  return `${subject}: ${part}${taken_at === null ? "" : `, as of ${taken_at}`}${lost}`;
+}
 
 type Filled = Awaited<ReturnType<typeof fill>>;
 

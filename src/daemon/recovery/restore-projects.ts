@@ -3,7 +3,9 @@ import { Readable } from "node:stream";
 import { bundleOf } from "../../adapters/platform-archive-age/age-platform-archive.ts";
 import {
   ArchiveDamaged,
+  chainsOf,
   completedBackups,
+  copiesOf,
   openChecked,
   readPieces,
   unpackArchive,
@@ -16,13 +18,13 @@ import { emptyFolderBytes } from "../../kit/folder-bytes.ts";
 import { FilesRefused } from "../../kit/folder-tar.ts";
 import { mapWithConcurrency } from "../../kit/map-with-concurrency.ts";
 import { DatabaseWorkFailed, type DatabaseSpec } from "../../ports/postgres-host.ts";
-import { newestOf, readLog } from "../../reconcile/archives/stored-log.ts";
+import { LogDamaged, newestOf, readLog } from "../../reconcile/archives/stored-log.ts";
 import type { Platform } from "../../reconcile/platform.ts";
 
 const concurrent = 2;
 const never = new AbortController().signal;
 
-/** One part of a project: when the state that is back was taken (RFC 3339), or why it is not back. */
+/** One part of a project: when the state that is back was taken (RFC 3339), and why it, or what came later, is not back. */
 export interface RestoredPart {
   /** Such as `acme/shop`. */
   readonly subject: string;
@@ -34,11 +36,19 @@ export interface RestoredPart {
 /** The blocks that end a tar archive. */
 const emptyArchive = Buffer.alloc(1024);
 
-type Restore = (platform: Platform, project: KeptProject, repositories: string) => Promise<string | null | undefined>;
+interface Wanted {
+  readonly project: KeptProject;
+  /** The folder of the platform's own backup. */
+  readonly repositories: string;
+  /** Receives why what is newer is not back. */
+  readonly problems: string[];
+}
+
+type Restore = (platform: Platform, wanted: Wanted) => Promise<string | null | undefined>;
 
 /** Each resolves with when the state was taken, null for the platform's own backup, undefined when the project has no such part. */
 const restores: Readonly<Record<RestoredPart["part"], Restore>> = {
-  async repository({ ports }, { id, was_built }, repositories) {
+  async repository({ ports }, { project: { id, was_built }, repositories }) {
     const bundle = bundleOf({ repositories }, id);
     if (!existsSync(bundle) && was_built) throw new Error("It is not in the backup: push again, or try an older one.");
     if (!existsSync(bundle)) return undefined;
@@ -46,16 +56,17 @@ const restores: Readonly<Record<RestoredPart["part"], Restore>> = {
     return null;
   },
 
-  async database(platform, { id, org_id }) {
-    const row = await databaseOf(platform.db, org_id, id);
+  async database(platform, { project, problems }) {
+    const row = await databaseOf(platform.db, project.org_id, project.id);
     if (!row?.ready_at) return undefined;
     // A database on the server of BERTH_PG_URL was not on the lost machine.
     const seen = await platform.ports.postgresHost.observe(specOf(platform.vault, row));
-    return seen.state === "running" ? undefined : restoreDatabase(platform, row);
+    return seen.state === "running" ? undefined : restoreDatabase(platform, row, problems);
   },
 
-  async files(platform, { id: project_id, org_id, number: project_number, storage_bytes }) {
+  async files(platform, { project, problems }) {
     const { db, ports } = platform;
+    const { id: project_id, org_id, number: project_number, storage_bytes } = project;
     const owner = { project_id, project_number };
     const backups = await completedBackups(db, { org_id, project_id }, "files");
     // What was measured last may be older than the files.
@@ -68,7 +79,7 @@ const restores: Readonly<Record<RestoredPart["part"], Restore>> = {
       const { storage: _, ...list } = fileOf(platform, backup);
       await ports.runtime.writeStorage(owner, null, readPieces(list, backup.storage ?? "", ports.storages), never);
     };
-    return firstReadable(backups, restore).catch(async (error) => {
+    return firstReadable(backups, restore, problems).catch(async (error) => {
       await ports.runtime.removeStorage(owner);
       throw error;
     });
@@ -87,9 +98,10 @@ export async function restoreProjects(
   await mapWithConcurrency(await keptProjects(platform.db), concurrent, async (project) => {
     for (const [part, restore] of Object.entries(restores) as [RestoredPart["part"], Restore][]) {
       const about = { subject: project.subject, part };
+      const problems: string[] = [];
       try {
-        const taken_at = await restore(platform, project, repositories);
-        if (taken_at !== undefined) onRestored({ ...about, taken_at, problem: null });
+        const taken_at = await restore(platform, { project, repositories, problems });
+        if (taken_at !== undefined) onRestored({ ...about, taken_at, problem: problems[0] ?? null });
       } catch (error) {
         // Every later part would fail, too.
         if (diskFault(error) === "full") throw error;
@@ -99,7 +111,7 @@ export async function restoreProjects(
   });
 }
 
-async function restoreDatabase(platform: Platform, row: DatabaseRow): Promise<string> {
+async function restoreDatabase(platform: Platform, row: DatabaseRow, problems: string[]): Promise<string> {
   const { db, vault, ports } = platform;
   const host = ports.postgresHost;
   const spec: DatabaseSpec = { ...specOf(vault, row), was_ready: false };
@@ -113,7 +125,6 @@ async function restoreDatabase(platform: Platform, row: DatabaseRow): Promise<st
       await host.createDatabase(interim, spec.database_name);
     };
     const restore = (archive: Readable) => host.restore(interim, spec.database_name, { archive, signal: never });
-    const problems: string[] = [];
     const newest = { row, interim, since: backups[0]?.created_at, problems };
     const taken_at =
       (await restoreArchive(platform, newest, { place, restore })) ??
@@ -141,42 +152,73 @@ interface Newest {
   readonly interim: DatabaseSpec;
   /** When the newest backup was made. */
   readonly since: string | undefined;
-  /** Receives why an archive is not used. */
   readonly problems: string[];
 }
 
 /** Restores a database up to its archive's last transaction, whose time it resolves with; undefined if a backup is newer or all there is. */
 async function restoreArchive(
-  { ports, vault }: Platform,
+  platform: Platform,
   { row, interim, since, problems }: Newest,
   { place, restore }: { place: () => Promise<void>; restore: (archive: Readable) => Promise<void> },
 ): Promise<string | undefined> {
+  const { ports, vault } = platform;
   const history = ports.postgresHost.history(row.id);
   if (history === null) return undefined;
-  for (const storage of Object.values(ports.storages.named)) {
-    const found = await newestOf(storage, row);
-    if (found === undefined) continue;
+  for (const { storage, chain, base } of await archivedCopies(platform, row)) {
+    const lost: string[] = [];
     try {
-      const { storage_key: key, sha256, backup_label, start } = found.base;
+      const { storage_key: key, sha256, backup_label, start } = base;
       const recovered = await history.recover(interim, {
         archive: await openChecked({ storage, key, sha256, signal: never, onBytes: () => {} }),
-        ...{ backup_label, segment_bytes: found.chain.segment_bytes, until: null, signal: never },
-        segments: readLog(storage, { chain: found.chain, start, end: null }, never),
+        ...{ backup_label, segment_bytes: chain.segment_bytes, until: null, signal: never },
+        segments: upToLoss(readLog(storage, { chain, start, end: null }, never), lost),
       });
-      const { last_commit_at } = recovered;
-      const at = last_commit_at ?? new Date(found.base.at);
-      if (since !== undefined && at < new Date(since)) continue;
+      const at = recovered.last_commit_at ?? new Date(base.at);
+      // Nor do older copies show anything newer.
+      if (since !== undefined && at < new Date(since)) return undefined;
       await place();
       await recovered.dump(specOf(vault, row).database_name, { isCompressed: false, signal: never, consume: restore });
+      problems.splice(0, problems.length, ...lost);
       return at.toISOString();
     } catch (error) {
       if (!(error instanceof ArchiveDamaged || error instanceof DatabaseWorkFailed)) throw error;
-      problems.push(`The archive: ${error.message}`);
+      problems.push(...lost, `The archive: ${error.message}`);
     } finally {
       await history.discardRecovered(row.id);
     }
   }
   return undefined;
+}
+
+/** Returns the copies in a database's archives, newest first: those that storages name, and those that the platform's own backup knows. */
+async function archivedCopies({ db, ports }: Platform, row: DatabaseRow) {
+  const { named } = ports.storages;
+  const found = await Promise.all(
+    Object.values(named).map(async (storage) => {
+      const newest = await newestOf(storage, row);
+      return newest === undefined ? [] : [{ storage, ...newest }];
+    }),
+  );
+  const chains = await chainsOf(db, row);
+  const known = (await copiesOf(db, chains)).flatMap(({ chain_id, storage_key, ...copy }) => {
+    const chain = chains.find(({ id }) => id === chain_id);
+    const { start_position: start, backup_label, sha256, restorable_from: at } = copy;
+    const storage = named[chain?.storage ?? ""];
+    if (!chain || !storage || start === null || backup_label === null || sha256 === null || at === null) return [];
+    return [{ storage, chain, base: { start, backup_label, sha256, at, storage_key } }];
+  });
+  const all = new Map([...known, ...found.flat()].map((copy) => [copy.base.storage_key, copy]));
+  return [...all.values()].toSorted((one, other) => Date.parse(other.base.at) - Date.parse(one.base.at));
+}
+
+/** Passes log on up to the first segment that is lost, if one is. */
+async function* upToLoss<T>(log: AsyncIterable<T>, lost: string[]): AsyncGenerator<T> {
+  try {
+    yield* log;
+  } catch (error) {
+    if (!(error instanceof LogDamaged)) throw error;
+    lost.push(error.message);
+  }
 }
 
 function fileOf({ ports }: Platform, { storage, storage_key, sha256 }: CompletedBackup) {

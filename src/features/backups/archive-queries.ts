@@ -134,6 +134,21 @@ export async function endChain(db: Db, id: string, reason: string): Promise<void
     .execute();
 }
 
+/** Ends a chain whose log is lost from a position on, with the last moment that is shown by what is before it. */
+export async function cutChain(
+  db: Db,
+  chain: Pick<ArchiveChain, "id">,
+  position: number,
+  reason: string,
+): Promise<void> {
+  await db
+    .updateTable("archive_chain")
+    .set({ ended_at: sql`coalesce(ended_at, now())`, end_reason: reason })
+    .set({ stored_until: (await momentBefore(db, chain, position)) ?? null })
+    .where("id", "=", chain.id)
+    .execute();
+}
+
 /** Hides a chain, whose files can then be deleted. */
 export async function expireChain(db: Db, id: string): Promise<void> {
   await db

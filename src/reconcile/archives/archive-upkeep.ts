@@ -30,11 +30,12 @@ export async function makeCopy(
     const base = { start, backup_label, at: copied.at.toISOString(), storage_key: key, sha256: stored.sha256 };
     await noteNewest(storage, { chain, base });
   } catch (error) {
-    // What cannot be deleted now is deleted later, as an unfinished copy.
-    await storage.delete(key).then(
-      () => backups.deleteCopy(db, id),
-      () => {},
-    );
+    // What is not deleted now is deleted later, as an unfinished copy.
+    if (!signal.aborted)
+      await storage.delete(key).then(
+        () => backups.deleteCopy(db, id),
+        () => {},
+      );
     throw error;
   }
 }

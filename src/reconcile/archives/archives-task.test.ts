@@ -51,7 +51,7 @@ test("what a look that fails has stored replaces nothing that the next one store
   const platform = platformBeside(api, { ports: { storages: storagesDouble({ disk }) } });
   const count = () => stored.size;
   assert.equal(
-    await storeLog(platform, row, history).then(() => "stored", count),
+    await storeLog(platform, row, { history, signal: new AbortController().signal }).then(() => "stored", count),
     1,
     "the look has not left it behind",
   );

@@ -128,7 +128,7 @@ async function archive(platform: Platform, row: DatabaseRow, by: Archiving): Pro
   // A storage that answers nothing fails late.
   const late = setTimeout(() => void backups.setArchiveProblem(db, row.id, isLate).catch(() => {}), patienceMs);
   try {
-    const { chain, until, isIdle } = await storeLog(platform, row, history);
+    const { chain, until, isIdle } = await storeLog(platform, row, { history, signal: by.signal });
     // Nothing has changed for an idle database, unless its copy could not be made.
     const isSettled = isIdle && by.settled.has(row.id);
     const copies = isSettled ? [] : await backups.copiesOf(db, [chain]);
@@ -140,7 +140,7 @@ async function archive(platform: Platform, row: DatabaseRow, by: Archiving): Pro
     if (row.archive_problem !== null && !by.copier.hasFailed(row.id)) await backups.setArchiveProblem(db, row.id, null);
     return isIdle ? { id: chain.id, until } : undefined;
   } catch (error) {
-    if (!ports.postgresHost.hasProcess(row.id)) return undefined;
+    if (by.signal.aborted || !ports.postgresHost.hasProcess(row.id)) return undefined;
     if (error instanceof HistoryNeedsRestart && !by.restarted.has(row.id)) {
       // It was started before Berth kept its log: its owner asked for the archive, and so for this restart.
       by.restarted.add(row.id);

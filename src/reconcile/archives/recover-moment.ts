@@ -12,7 +12,7 @@ import {
 import { StorageFull, type Storage } from "../../ports/storage.ts";
 import type { Work } from "../backups/backup-job.ts";
 import type { Platform } from "../platform.ts";
-import { storeLog } from "./store-log.ts";
+import { endDamagedChain, storeLog } from "./store-log.ts";
 import { LogDamaged, readLog } from "./stored-log.ts";
 
 /** What recovers a database's instance as it was at a moment. */
@@ -72,15 +72,27 @@ export async function openMoment(work: Moment): Promise<OpenedMoment | { readonl
   await requireRoomToRecover(work, found);
   const start = base.start_position ?? 0;
   const log = counting(platform, chain, readLog(storage, { ...found, start }, signal));
+  const note = async (error: unknown): Promise<never> => {
+    if (error instanceof backups.ArchiveDamaged) await endDamagedChain(platform, found, error);
+    throw error;
+  };
   const source = {
-    archive: await backups.openChecked(fileOf(work, storage, base)),
+    archive: noting(await backups.openChecked(fileOf(work, storage, base)).catch(note), note),
     path: storage.path?.(base.storage_key),
     ...{ backup_label: base.backup_label ?? "", segment_bytes: chain.segment_bytes },
-    ...{ segments: log.segments, until: at, signal },
+    ...{ segments: noting(log.segments, note), until: at, signal },
   };
   const live = await backups.liveNameAt(platform.db, row, at, spec.database_name);
   const copy = { key: base.storage_key, sha256: base.sha256 ?? "", made_at: base.restorable_from ?? base.created_at };
   return { source, live, chain, copy, log: () => ({ first: segmentName(chain, start), ...log.sum() }) };
+}
+
+async function* noting<T>(stored: AsyncIterable<T>, note: (error: unknown) => Promise<never>): AsyncGenerator<T> {
+  try {
+    yield* stored;
+  } catch (error) {
+    await note(error);
+  }
 }
 
 function counting(
@@ -125,7 +137,7 @@ async function find(work: Moment): Promise<Found | undefined> {
   // The last seconds are still on their way, and perhaps no commit follows the moment yet, unless the database is away.
   if (isOpen || !newest?.stored_until || Date.parse(newest.stored_until) < at.getTime())
     await (isOpen ? history.commit(spec) : Promise.resolve())
-      .then(() => storeNewest(platform, row, history))
+      .then(() => storeNewest(work))
       .catch((error: unknown) =>
         platform.log.warn({ error: (error as Error).message }, "the newest log could not be stored before a restore"),
       );
@@ -141,8 +153,9 @@ async function findStored({ platform: { db }, row, at }: Moment): Promise<(Found
   return { ...found, end: Math.min(found.end, needed ?? Infinity), hasMore: needed !== null };
 }
 
-async function storeNewest(platform: Platform, row: DatabaseRow, history: DatabaseHistory): Promise<void> {
-  const { chain, until, isIdle } = await storeLog(platform, row, history);
+async function storeNewest(work: Moment): Promise<void> {
+  const { platform, row } = work;
+  const { chain, until, isIdle } = await storeLog(platform, row, work);
   if (isIdle) await backups.confirmChains(platform.db, [chain.id], until);
 }
 

@@ -8,6 +8,7 @@ import { allTogether } from "../../kit/throw-together.ts";
 import { segmentName, type DatabaseHistory, type LogPosition, type DatabaseSpec } from "../../ports/postgres-host.ts";
 import type { Storage } from "../../ports/storage.ts";
 import type { Platform } from "../platform.ts";
+import { LogDamaged } from "./stored-log.ts";
 
 const compress = promisify(zstdCompress);
 // The checksum names a segment that the store has changed.
@@ -27,7 +28,11 @@ export interface StoredLog {
 }
 
 /** Stores what a database has logged since, the open segment too. Begins a new chain when the log does not continue the open one. */
-export function storeLog(platform: Platform, row: DatabaseRow, history: DatabaseHistory): Promise<StoredLog> {
+export function storeLog(
+  platform: Platform,
+  row: DatabaseRow,
+  { history, signal }: Pick<Storing, "history" | "signal">,
+): Promise<StoredLog> {
   return oneAtATime(row.id, async () => {
     const log = await history.position(row);
     const chain = await chainFor(platform, row, log);
@@ -37,7 +42,7 @@ export function storeLog(platform: Platform, row: DatabaseRow, history: Database
       return { chain, until: log.at, isIdle: true };
     }
     open.delete(row.id);
-    await storeSegments(platform, { chain, spec: specOf(platform.vault, row), history, log });
+    await storeSegments(platform, { chain, spec: specOf(platform.vault, row), history, log, signal });
     if (known !== undefined) await markBefore(platform, { ...known, end: log.end });
     const stored = { stored_position: log.end, stored_until: log.at.toISOString() };
     open.set(row.id, { chain: { ...chain, ...stored }, until: log.at });
@@ -57,6 +62,28 @@ async function markBefore(
 export async function endOpenChain(db: Platform["db"], chain: backups.ArchiveChain, reason: string): Promise<void> {
   open.delete(chain.database_id);
   await backups.endChain(db, chain.id, reason);
+}
+
+/**
+ * Ends a chain in which a copy, or log behind it, was found damaged, so that a new one begins with a copy at once. Does nothing when
+ * there is a later copy already.
+ */
+export function endDamagedChain(
+  { db, wakeups }: Platform,
+  { chain, base }: { readonly chain: backups.ArchiveChain; readonly base: backups.ArchiveCopy },
+  error: backups.ArchiveDamaged,
+): Promise<void> {
+  const log = error instanceof LogDamaged ? error : undefined;
+  const next = log === undefined ? (base.start_position ?? 0) + 1 : log.position + chain.segment_bytes;
+  return oneAtATime(chain.database_id, async () => {
+    const copies = await backups.copiesOf(db, [chain]);
+    if (copies.some(({ status, start_position }) => status === "completed" && (start_position ?? 0) >= next)) return;
+    const what = log === undefined ? "A copy in the archive" : `The log segment ${log.segment}`;
+    const reason = `${what} was found missing or damaged.`;
+    await endOpenChain(db, chain, reason);
+    if (log !== undefined) await backups.cutChain(db, chain, log.position, reason);
+    await wakeups.send(db, "archives");
+  });
 }
 
 async function chainFor(platform: Platform, row: DatabaseRow, log: LogPosition): Promise<backups.ArchiveChain> {
@@ -90,6 +117,7 @@ interface Storing {
   readonly spec: DatabaseSpec;
   readonly history: DatabaseHistory;
   readonly log: LogPosition;
+  readonly signal: AbortSignal;
 }
 
 /** How much log is stored at once, as each segment waits for the storage. */
@@ -116,9 +144,14 @@ async function storeSegments(platform: Platform, storing: Storing): Promise<void
 }
 
 /** Stores a segment up to `end`, and returns its size there if it is whole now. */
-async function storeSegment(platform: Platform, { chain, spec, history, log }: Storing, end: number): Promise<number> {
+async function storeSegment(platform: Platform, storing: Storing, end: number): Promise<number> {
+  const { chain, spec, history, log, signal } = storing;
   const storage = platform.ports.storages.named[chain.storage] as Storage;
   const content = await compress(await history.readSegment(spec, log, end), { params });
-  await storage.put(`${backups.archiveFolder(chain)}/${segmentName(log, end - 1)}.zst`, Readable.from([content]));
+  await storage.put(
+    `${backups.archiveFolder(chain)}/${segmentName(log, end - 1)}.zst`,
+    Readable.from([content]),
+    signal,
+  );
   return end % log.segment_bytes === 0 ? content.length : 0;
 }

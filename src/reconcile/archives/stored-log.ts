@@ -36,7 +36,7 @@ const isDamage = (error: unknown) =>
   error instanceof ArchiveDamaged ||
   String((error as { code?: unknown }).code).startsWith("Z");
 
-/** Reads stored log. Throws `LogDamaged` when a segment is damaged, or missing before `end`. */
+/** Reads stored log. Throws `LogDamaged` at a segment that is damaged, or missing before `end` or before others. */
 export async function* readLog(
   storage: Storage,
   { chain, start, end }: StoredPart,
@@ -52,18 +52,23 @@ export async function* readLog(
       return { name, content };
     } catch (error) {
       signal.throwIfAborted();
-      if (end === null && error instanceof StorageMissing) return undefined;
       if (!isDamage(error)) throw error;
-      throw new LogDamaged({ segment: name, position: at }, error);
+      return new LogDamaged({ segment: name, position: at }, error);
     }
   };
-  for (let first = start - (start % size); end === null || first < end; first += readAhead * size) {
+  let lost: LogDamaged | undefined;
+  for (let first = start - (start % size), isLast = false; !isLast && (end === null || first < end);) {
     const positions = Array.from({ length: readAhead }, (_, index) => first + index * size);
     const wanted = positions.filter((at) => end === null || at < end);
+    // What is stored behind the first missing segment tells a loss from the end.
+    isLast = lost !== undefined;
     for (const segment of await Promise.all(wanted.map(read))) {
-      if (segment === undefined) return;
-      yield segment;
+      const isMissing = segment instanceof LogDamaged && segment.cause instanceof StorageMissing;
+      if (segment instanceof LogDamaged) lost ??= segment;
+      if (lost !== undefined && (end !== null || !isMissing)) throw lost;
+      if (!(segment instanceof LogDamaged)) yield segment;
     }
+    first += readAhead * size;
   }
 }
 
