@@ -17,6 +17,7 @@ export const shownFolders: Readonly<Record<string, readonly string[]>> = {
   "test/backups/crashes.test.ts": ["/backups/", "src/reconcile/leased-work"],
   "test/backups/random-moments.test.ts": ["/archives/", "/backups/archive", "/postgres-host-local/"],
   "test/backups/archive-crashes.test.ts": ["/archives/", "/backups/archive", "/postgres-host-local/"],
+  "test/backups/lost-archive.test.ts": ["/archives/", "/daemon/recovery/"],
   "test/backups/moments.test.ts": ["/archives/", "/backups/archive", "/backups/drills", "/postgres-host-local/"],
   "test/backups/purges.test.ts": ["/purges/", "src/features/projects/"],
   "test/backups/upkeep.test.ts": ["/backups/", "/retention/", "/disk/"],
