@@ -1,4 +1,4 @@
-import { Readable } from "node:stream";
+import type { Readable } from "node:stream";
 import { StorageMissing, type Storage } from "../../ports/storage.ts";
 import { BucketRefused, receive, send, tag, type BucketAddress } from "./requests.ts";
 
