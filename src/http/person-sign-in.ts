@@ -42,25 +42,28 @@ export function addPersonSignIn(app: FastifyInstance, given: PersonSignIn): void
 /** The text of a new session, or what the page needs first. */
 type Done = string | object;
 
-/** Returns the options to sign with, or signs in with the passkey's answer. */
-async function signInByPasskey(given: PersonSignIn, request: FastifyRequest): Promise<Done> {
+/** Returns who signed with their passkey; before that, the options to sign with, or why nobody can. */
+async function signed(given: PersonSignIn, request: FastifyRequest, purpose: "sign-in" | `prove:${string}`) {
   const site = siteOf(given);
   const { passkey } = bodyOf(request, z.object({ passkey: z.unknown().optional() }));
   const reason = passkeys.whyNoPasskeys(site, request.headers.origin ?? "");
   if (reason !== undefined) return { unavailable: reason };
-  if (passkey === undefined) return { options: await passkeys.optionsToSign(site, "sign-in") };
-  return people.beginSession(given.platform, await passkeys.personOfAnswer(site, "sign-in", passkey), {
-    method: "passkey",
-    fresh_at: new Date(),
-    browser: signIn.browserOf(request),
-  });
+  if (passkey === undefined) return { options: await passkeys.optionsToSign(site, purpose) };
+  return passkeys.personOfAnswer(site, purpose, passkey);
+}
+
+async function signInByPasskey(given: PersonSignIn, request: FastifyRequest): Promise<Done> {
+  const person = await signed(given, request, "sign-in");
+  if (typeof person !== "string") return person;
+  const how = { method: "passkey", fresh_at: new Date(), browser: signIn.browserOf(request) } as const;
+  return people.beginSession(given.platform, person, how);
 }
 
 const code = z.string().min(1).max(200);
 
 /** Shows what an invitation's link offers, without using it: programs that look at links in mails must not. */
 async function showInvitation(given: PersonSignIn, request: FastifyRequest): Promise<Done> {
-  const found = await invitation(given, bodyOf(request, z.object({ code })).code);
+  const found = await people.requireInvite(given.platform.db, bodyOf(request, z.object({ code })).code);
   const present = await signIn.sessionOf(given, request);
   return {
     organization: found.org_name,
@@ -85,7 +88,7 @@ const joinBody = z.object({ code, name: name.optional(), passkey: z.unknown().op
 async function joinByInvitation(given: PersonSignIn, request: FastifyRequest): Promise<Done> {
   const site = siteOf(given);
   const { code: link, name: chosen, passkey } = bodyOf(request, joinBody);
-  const { id: inviteId } = await invitation(given, link);
+  const { id: inviteId } = await people.requireInvite(given.platform.db, link);
   const browser = signIn.browserOf(request);
   const present = await signIn.sessionOf(given, request);
   if (chosen === undefined) {
@@ -120,16 +123,12 @@ async function addOwnPasskey(given: PersonSignIn, request: FastifyRequest): Prom
   return {};
 }
 
-/** Returns the options to sign with, or records that the person who is signed in is there. */
+/** Records that the person who is signed in is there. */
 async function proveByPasskey(given: PersonSignIn, request: FastifyRequest): Promise<Done> {
-  const { passkey } = bodyOf(request, z.object({ passkey: z.unknown().optional() }));
   const session = await presentSession(given, request);
-  const site = siteOf(given);
-  const reason = passkeys.whyNoPasskeys(site, request.headers.origin ?? "");
-  if (reason !== undefined) return { unavailable: reason };
-  const purpose = `prove:${session.id}` as const;
-  if (passkey === undefined) return { options: await passkeys.optionsToSign(site, purpose) };
-  if ((await passkeys.personOfAnswer(site, purpose, passkey)) !== session.person_id)
+  const person = await signed(given, request, `prove:${session.id}`);
+  if (typeof person !== "string") return person;
+  if (person !== session.person_id)
     throw new Refused("unauthorized", { error: "This passkey belongs to another account." });
   await people.refreshSession(given.platform, session.id);
   given.authenticator.forget();
@@ -145,14 +144,6 @@ async function changeOrganization(given: PersonSignIn, request: FastifyRequest):
       : await people.switchOrganization(given.platform, text, organization, signIn.browserOf(request));
   given.authenticator.forget();
   return next ?? Promise.reject(new Refused("not_found", { error: "You are not a member of this organization." }));
-}
-
-async function invitation(given: PersonSignIn, link: string) {
-  const found = await people.readInvite(given.platform.db, link);
-  if (found !== undefined) return found;
-  throw new Refused("unauthorized", {
-    error: "The invitation was used, revoked or has expired. Ask for another one.",
-  });
 }
 
 function siteOf({ platform, controlUrl }: PersonSignIn): passkeys.PasskeySite {

@@ -91,8 +91,10 @@ async function start({ given, client }: Parts, request: ProviderRequest, reply: 
   const to = parsed.data;
   const session = to.to === "link" || to.to === "prove" ? await presentSession(given, request) : undefined;
   if (session !== undefined && to.to === "link") await people.requireMayAddWay(given.platform.db, session);
-  if (to.to === "join" && (await people.readInvite(given.platform.db, to.code)) === undefined)
-    throw signIn.refusedSignIn(given, request, "The invitation was used, revoked or has expired. Ask for another one.");
+  if (to.to === "join")
+    await people.requireInvite(given.platform.db, to.code).catch((error: unknown) => {
+      throw error instanceof Refused ? signIn.refusedSignIn(given, request, error.message) : error;
+    });
   const provider = await openProvider(given.platform, request.params.provider);
   const startedAtMs = Date.now();
   const { url, ...expected } = await client.start(provider, callbackOf(given, provider.id), {

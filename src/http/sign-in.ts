@@ -6,6 +6,7 @@ import type { Authenticator } from "./authenticator.ts";
 import { openCookie, readCookie, sealCookie, writeCookie } from "./cookies.ts";
 import * as people from "../features/people/people.ts";
 import { createSignInLink, peekSignInLink, redeemSignInLink } from "../features/tokens/tokens.ts";
+import { isFromThisPage } from "./own-form.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 
 export interface SignIn {
@@ -170,10 +171,8 @@ export function tokenOfCookie(
 }
 
 /** Refuses requests from other pages: a page of another origin can't set this header, and browsers report the origin truthfully. */
-export function requireOwnPage({ controlUrl }: Pick<SignIn, "controlUrl">, { headers }: FastifyRequest): void {
-  const origin = URL.parse(headers.origin ?? "");
-  const isOwn = origin !== null && (origin.origin === new URL(controlUrl()).origin || origin.host === headers.host);
-  if (!isOwn || headers["x-berth-dashboard"] !== "1")
+export function requireOwnPage({ controlUrl }: Pick<SignIn, "controlUrl">, request: FastifyRequest): void {
+  if (!isFromThisPage(request, controlUrl()) || request.headers["x-berth-dashboard"] !== "1")
     throw new Refused("forbidden", { error: "Sign-in works only from this platform's dashboard." });
 }
 

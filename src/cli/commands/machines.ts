@@ -1,12 +1,9 @@
-import type { Command } from "commander";
 import type { z } from "zod";
-import type { Answer } from "../../contract/client.ts";
+import type { Answer, Client } from "../../contract/client.ts";
 import type { dryRun } from "../../contract/dry-run.ts";
 import { route } from "../../contract/routes.ts";
-import { addCommand, commandGroup, listCommand } from "../command-tree.ts";
-import type { CliContext } from "../context.ts";
+import { actCommand, commandGroup, listCommand, rowCommand } from "../command-tree.ts";
 import { CliError } from "../failures.ts";
-import { confirm } from "../prompts.ts";
 import { counted, bytesText } from "../../kit/bytes-text.ts";
 import { paintStatus, oneLine } from "../render/text.ts";
 
@@ -37,8 +34,8 @@ export const addMachines = commandGroup({
         "Everything runs on one machine. With BERTH_RUNTIME=swarm, replicas run on the machines of a Docker Swarm.",
     }),
     addJoin,
-    (machines, ctx) => addChange(machines, ctx, true),
-    (machines, ctx) => addChange(machines, ctx, false),
+    changes("use", "Let new replicas start on a drained machine again"),
+    changes("drain", "Drain a machine: its replicas start on others, then end there; it gets no new ones"),
     addRemove,
   ],
 });
@@ -49,62 +46,47 @@ function stateOf({ state, takes_replicas, guarded }: Machine): string {
   return guarded ? "ready" : "not guarded";
 }
 
-function addJoin(machines: Command, ctx: CliContext): void {
-  addCommand(machines, {
-    usage: "join",
-    summary: "Print the script that joins another machine to the swarm; it contains secrets",
-    examples: ["berth machines join | ssh root@192.0.2.11 sh"],
-  }).action(async () => {
-    const client = await ctx.client();
-    const answer = await client.call("platform.join", {});
-    ctx.output.result(answer, () => answer.script?.trimEnd() ?? "");
-  });
-}
+const addJoin = rowCommand({
+  row: "platform.join",
+  usage: "join",
+  summary: "Print the script that joins another machine to the swarm; it contains secrets",
+  examples: ["berth machines join | ssh root@192.0.2.11 sh"],
+  text: ({ script }) => script?.trimEnd() ?? "",
+});
 
-function addChange(machines: Command, ctx: CliContext, takes_replicas: boolean): void {
-  const [name, summary] = takes_replicas
-    ? ["use", "Let new replicas start on a drained machine again"]
-    : ["drain", "Drain a machine: its replicas start on others, then end there; it gets no new ones"];
-  addCommand(machines, {
-    usage: `${name} <machine>`,
+const changes = (verb: "use" | "drain", summary: string) =>
+  rowCommand({
+    row: "platform.drain",
+    usage: `${verb} <name>`,
     summary,
-    examples: [`berth machines ${name} node-2`],
-  }).action(async (given: string) => {
-    const client = await ctx.client();
-    const machine = await machineNamed(client, given);
-    const answer = await client.call("platform.drain", { params: { machine: machine.id }, body: { takes_replicas } });
-    const moving = answer.moving === 0 ? "" : ` Restarting on other machines: ${counted(answer.moving, "project")}.`;
-    ctx.output.result(answer, () =>
-      takes_replicas
-        ? `${oneLine(machine.name)} takes replicas again.`
-        : `${oneLine(machine.name)} is drained.${moving} \`berth machines\` shows how many replicas are left.`,
-    );
+    examples: [`berth machines ${verb} node-2`],
+    find: async (client, given) => {
+      const found = await machineNamed(client, given);
+      return { ...found, machine: found.id };
+    },
+    input: () => ({ body: { takes_replicas: verb === "use" } }),
+    text: ({ moving }, _paint, { thing: { name } }) => {
+      if (verb === "use") return `${oneLine(name)} takes replicas again.`;
+      const restarts = moving === 0 ? "" : ` Restarting on other machines: ${counted(moving, "project")}.`;
+      return `${oneLine(name)} is drained.${restarts} \`berth machines\` shows how many replicas are left.`;
+    },
   });
-}
 
-function addRemove(machines: Command, ctx: CliContext): void {
-  addCommand(machines, {
-    usage: "remove <machine>",
-    summary: "Remove a drained or lost machine from the swarm",
-    examples: ["berth machines remove node-2"],
-  })
-    .option("-y, --yes", "don't ask")
-    .action(async (given: string, options: { yes?: boolean }) => {
-      const client = await ctx.client();
-      const { id, name, address } = await machineNamed(client, given);
-      const params = { machine: id };
-      const said = await client.send(route("platform.dismiss"), { params, query: { dry_run: true } });
-      const left = projectsIn(said as z.output<typeof dryRun>);
-      const what = `This removes ${oneLine(name)} (${address}) from the swarm. ${left}`;
-      await confirm(ctx, what, { name: oneLine(name), yes: options.yes });
-      await client.call("platform.dismiss", { params });
-      ctx.output.result(
-        {},
-        () =>
-          `${oneLine(name)} is removed. Run \`docker swarm leave\` on that machine, so that it leaves the swarm, too.`,
-      );
-    });
-}
+const addRemove = actCommand({
+  row: "platform.dismiss",
+  usage: "remove <name>",
+  summary: "Remove a drained or lost machine from the swarm",
+  examples: ["berth machines remove node-2"],
+  find: async (client, given) => {
+    const found = await machineNamed(client, given);
+    const params = { machine: found.id };
+    const said = await client.send(route("platform.dismiss"), { params, query: { dry_run: true } });
+    return { ...found, ...params, left: projectsIn(said as z.output<typeof dryRun>) };
+  },
+  warning: ({ thing: { name, address, left } }) => `This removes ${oneLine(name)} (${address}) from the swarm. ${left}`,
+  text: (_, _paint, { thing: { name } }) =>
+    `${oneLine(name)} is removed. Run \`docker swarm leave\` on that machine, so that it leaves the swarm, too.`,
+});
 
 /** Describes the affected projects. Only a lost machine still has replicas; a reachable one must be drained first. */
 function projectsIn({ would_change: change }: z.output<typeof dryRun>): string {
@@ -114,7 +96,7 @@ function projectsIn({ would_change: change }: z.output<typeof dryRun>): string {
 }
 
 /** Finds a machine by name, address or, because names may repeat, the beginning of its id. */
-async function machineNamed(client: Awaited<ReturnType<CliContext["client"]>>, given: string): Promise<Machine> {
+async function machineNamed(client: Client, given: string): Promise<Machine> {
   const { machines } = await client.call("platform.machines", {});
   const exact = machines.filter(({ name, address, id }) => [name, address, id].includes(given));
   const found = exact.length > 0 ? exact : machines.filter(({ id }) => id.startsWith(given));

@@ -5,7 +5,6 @@ import { addCommand, commandGroup, actCommand, listCommand } from "../command-tr
 import type { CliContext } from "../context.ts";
 import { usageError } from "../failures.ts";
 import { oneNamed } from "../one-named.ts";
-import { confirm } from "../prompts.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
 
 type Member = Answer<"people.list">["members"][number];
@@ -113,22 +112,19 @@ const addRemove = actCommand({
   text: (_, _paint, { thing }) => `Removed ${oneLine(thing.name)}.`,
 });
 
-function addLeave(members: Command, ctx: CliContext): void {
-  addCommand(members, {
-    usage: "leave",
-    summary: "Leave the organization of this login",
-    examples: ["berth members leave"],
-  })
-    .option("-y, --yes", "don't ask")
-    .action(async ({ yes }: { yes?: boolean }) => {
-      const client = await ctx.client();
-      const { slug } = (await client.call("me.get")).organization;
-      const what = `You leave ${slug}: your sessions, and the tokens and SSH keys that you created there, end at once.`;
-      await confirm(ctx, what, { name: slug, yes });
-      await client.call("me.leave");
-      ctx.output.note(() => `You left ${slug}. This login has ended: \`berth logout\` forgets it.`);
-    });
-}
+const addLeave = actCommand({
+  row: "me.leave",
+  usage: "leave",
+  summary: "Leave the organization of this login",
+  examples: ["berth members leave"],
+  find: async (client) => {
+    const { id, slug: name } = (await client.call("me.get")).organization;
+    return { id, name };
+  },
+  warning: ({ thing: { name } }) =>
+    `You leave ${name}: your sessions, and the tokens and SSH keys that you created there, end at once.`,
+  text: (_, _paint, { thing: { name } }) => `You left ${name}. This login has ended: \`berth logout\` forgets it.`,
+});
 
 const addInvitations = listCommand({
   row: "people.invites",

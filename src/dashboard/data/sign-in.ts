@@ -33,30 +33,26 @@ export const hasPasskeys =
 
 /** Signs in with a passkey. Throws a sentence for the user. */
 export async function signInByPasskey(): Promise<Session> {
-  const { options, unavailable } = await ask<PasskeyAnswer>("passkey", {});
-  if (options === undefined) throw new Error(unavailable ?? noPasskey);
-  const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options as PublicKeyCredentialRequestOptionsJSON);
-  const passkey = await navigator.credentials.get({ publicKey }).catch(() => null);
-  if (passkey === null) throw new Error(noPasskey);
-  return sessionOf((await ask<SignInAnswer>("passkey", { passkey: passkey as PublicKeyCredential })).token);
+  return sessionOf((await sign<SignInAnswer>("passkey")).token);
 }
 
 /** Proves with a passkey that the person who is signed in is there. */
 export async function provePresence(): Promise<void> {
-  const { options, unavailable } = await ask<PasskeyAnswer>("prove", {});
-  if (options === undefined) throw new Error(unavailable ?? noPasskey);
-  const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options as PublicKeyCredentialRequestOptionsJSON);
-  const passkey = await navigator.credentials.get({ publicKey });
-  await ask("prove", { passkey: passkey as PublicKeyCredential });
+  await sign("prove");
 }
 
-/** Gives the person who is signed in another passkey, after a proof that they are there if the last one is old. */
+async function sign<T>(path: "passkey" | "prove"): Promise<T> {
+  const { options, unavailable } = await ask<PasskeyAnswer>(path, {});
+  if (options === undefined) throw new Error(unavailable ?? noPasskey);
+  const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options as PublicKeyCredentialRequestOptionsJSON);
+  const passkey = await navigator.credentials.get({ publicKey }).catch(() => null);
+  if (passkey === null) throw new Error(noPasskey);
+  return ask(path, { passkey: passkey as PublicKeyCredential });
+}
+
+/** Gives the person who is signed in another passkey. */
 export async function addPasskey(name: string): Promise<void> {
-  const first = await ask<PasskeyAnswer>("add-passkey", { name }).catch(async (error: Error) => {
-    if ((error as Refusal).code !== "fresh_sign_in_required") throw error;
-    await provePresence();
-    return ask<PasskeyAnswer>("add-passkey", { name });
-  });
+  const first = await askWithProof<PasskeyAnswer>("add-passkey", { name });
   await ask("add-passkey", { name, passkey: await createPasskey(first) });
 }
 
@@ -84,13 +80,7 @@ export type ProviderWish =
 
 /** Leaves for a provider's page, which sends the browser back. */
 export async function goToProvider(id: string, wish: ProviderWish): Promise<void> {
-  const start = () => ask<{ readonly url: string }>(`oidc/${id}`, wish);
-  const { url } = await start().catch(async (error: Error) => {
-    if ((error as Refusal).code !== "fresh_sign_in_required") throw error;
-    await provePresence();
-    return start();
-  });
-  location.assign(url);
+  location.assign((await askWithProof<{ readonly url: string }>(`oidc/${id}`, wish)).url);
 }
 
 const noPasskey = "No passkey was used. Try again, or sign in another way.";
@@ -136,6 +126,15 @@ async function ask<T>(path: string, body: object): Promise<T> {
   const answer = (await response.json().catch(() => ({}))) as T & { readonly error?: string; readonly code?: string };
   if (!response.ok) throw new Refusal(answer.error ?? "Signing in did not work.", answer.code);
   return answer;
+}
+
+/** Asks, and again after a proof that the person is there if the last one is old. */
+function askWithProof<T>(path: string, body: object): Promise<T> {
+  return ask<T>(path, body).catch(async (error: Error) => {
+    if ((error as Refusal).code !== "fresh_sign_in_required") throw error;
+    await provePresence();
+    return ask<T>(path, body);
+  });
 }
 
 /** The message is a sentence for the user. */

@@ -47,10 +47,14 @@ export async function describePerson(db: Db | Tx, personId: string | null) {
   return { ...person, organizations: await queries.membershipsOf(db, person.id) };
 }
 
-/** Returns what an invitation's link offers; undefined when it was used, revoked or has expired. Does not use it. */
-export async function readInvite(db: Db, code: string) {
-  return queries.inviteByHash(db, hashOf(code));
+/** Returns what an invitation's link offers, without using it. */
+export async function requireInvite(db: Db | Tx, code: string) {
+  const found = await queries.inviteByHash(db, hashOf(code));
+  if (found !== undefined) return found;
+  throw new Refused("unauthorized", { error: usedInvite });
 }
+
+const usedInvite = "The invitation was used, revoked or has expired. Ask for another one.";
 
 /** Ends the caller's own membership; fails when the caller acts for no person. */
 export async function leave(ctx: Context<"me.leave">): Promise<undefined> {
@@ -76,11 +80,9 @@ export interface Joining {
 /** Makes a person a member by an invitation, once, and signs them in; returns the session's text. */
 export async function join({ db, wakeups }: People, code: string, joining: Joining): Promise<string> {
   return db.transaction().execute(async (tx) => {
-    const seen = await queries.inviteByHash(tx, hashOf(code));
-    if (seen !== undefined) await queries.lockPeople(tx, seen.org_id);
+    await queries.lockPeople(tx, (await requireInvite(tx, code)).org_id);
     // Read again under the lock, under which the sender's rights change.
-    const found = await queries.inviteByHash(tx, hashOf(code));
-    if (found === undefined) throw new Refused("unauthorized", { error: usedInvite });
+    const found = await requireInvite(tx, code);
     const person_id = await personWho(tx, joining, found.email);
     if (!(await queries.useInvite(tx, found.id, person_id))) throw new Refused("unauthorized", { error: usedInvite });
     if ((await queries.listMembers(tx, found.org_id)).length >= limits.members_per_organization)
@@ -114,8 +116,6 @@ export async function join({ db, wakeups }: People, code: string, joining: Joini
     return begin(tx, { ...how, person_id, token_id, fresh_at, browser: joining.browser });
   });
 }
-
-const usedInvite = "The invitation was used, revoked or has expired. Ask for another one.";
 
 async function personWho(tx: Tx, { person, identity }: Joining, email: string | null): Promise<string> {
   if ("id" in person) return person.id;
