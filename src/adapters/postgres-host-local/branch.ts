@@ -11,7 +11,8 @@ import { fillFolder, type Source } from "./clone.ts";
 import { configure } from "./initialise.ts";
 import { ensureFolder, ensureSecret, instanceFiles } from "./instance-files.ts";
 import { fillFrom, startCopy } from "./recover.ts";
-import type { HistoryPlace, LocalServerOptions } from "./server.ts";
+import type { HistoryPlace, LocalServer } from "./server.ts";
+import { portAttempts, PortTaken } from "./start-server.ts";
 
 interface Branching {
   readonly source: Source;
@@ -30,19 +31,19 @@ export async function makeBranch(place: HistoryPlace, { source, target, options 
   await place.destroy(target.id);
   const dir = join(place.dir, target.id);
   ensureFolder(dir, 0o700);
-  const port = await place.assignPort(target);
   const confinement = await chooseConfinement({ binDir: place.binDir, bwrap: place.bwrap, uid });
   const socketDir = join(runFolder(place.dir, place.runBase), target.id);
-  const settings = { port, socketDir, socketMode: "shared" as const, overrides: {} };
-  configure(confinement, dir, { ...settings, isRecovered: true });
+  const settings = { socketDir, socketMode: "shared" as const, overrides: {} };
+  configure(confinement, dir, { ...settings, port: null, isRecovered: true });
   await fillFolderOf(confinement, source, dir, options);
   // Called in the background, it leaves little for the second call to wait for.
   const synced = syncFileSystem(dir, signal);
   synced.catch(() => {});
   const group = place.groups && { group: place.groups.of(target.id) };
   const { binDir, bwrap } = place;
-  const server: LocalServerOptions = { ...{ binDir, bwrap, dir, uid, isRecovered: true }, ...settings, ...group };
-  const copy = await startCopy(server, { until: options.from?.until ?? null, signal });
+  const server = { ...{ binDir, bwrap, dir, uid, isRecovered: true }, ...settings, ...group };
+  const startAt = (port: number) => startCopy({ ...server, port }, { until: options.from?.until ?? null, signal });
+  const { port, copy } = await startAtFreePort(place, target, startAt);
   try {
     const secret = ensureSecret(instanceFiles(dir).secret);
     const connection = copy.superuserConnection("template1");
@@ -54,7 +55,7 @@ export async function makeBranch(place: HistoryPlace, { source, target, options 
         const { role_name: user, password, database_name: database } = target;
         await runMask({ ...connection, user, password, database }, options.mask, signal);
       }
-      configure(confinement, dir, { ...settings, isRecovered: false });
+      configure(confinement, dir, { ...settings, port, isRecovered: false });
       await applySettings(client, signal);
     });
     await synced;
@@ -64,6 +65,21 @@ export async function makeBranch(place: HistoryPlace, { source, target, options 
     await copy.stop();
     throw error;
   }
+}
+
+async function startAtFreePort(
+  place: HistoryPlace,
+  target: DatabaseSpec,
+  startAt: (port: number) => Promise<LocalServer>,
+) {
+  let port = await place.assignPort(target);
+  for (let attempt = 1; ; attempt += 1)
+    try {
+      return { port, copy: await startAt(port) };
+    } catch (error) {
+      if (!(error instanceof PortTaken) || attempt === portAttempts) throw error;
+      port = await place.assignPort(target, port);
+    }
 }
 
 /** Lets a server take the settings that have been written for it, all of which count from then on but those of a recovery. */

@@ -1,10 +1,8 @@
 import { constants, copyFileSync, readdirSync, rmSync } from "node:fs";
-import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { escapeIdentifier } from "pg";
 import { run } from "../../kit/exec.ts";
-import { runFolder } from "../../kit/run-folder.ts";
 import {
   CopyIsFull,
   DatabaseWorkFailed,
@@ -33,9 +31,9 @@ import { lightCommand } from "../../sandbox/light-sandbox.ts";
 import { emptiedFolders, runningFiles } from "./left-out.ts";
 import { configure } from "./initialise.ts";
 import { ensureFolder, instanceFiles } from "./instance-files.ts";
-import { giveLog, placeSegments, settingsOf, writeLabels } from "./recover.ts";
+import { copyBeside, discardCopy, giveLog, placeSegments, settingsOf, writeLabels } from "./recover.ts";
 import { createLocalServer, type HistoryPlace, type Instance, type LocalServer } from "./server.ts";
-import { PortTaken } from "./start-server.ts";
+import { portAttempts, PortTaken } from "./start-server.ts";
 import { watchLocks } from "./watch-locks.ts";
 
 export interface Source {
@@ -56,21 +54,24 @@ interface Cloning extends Source {
   readonly options: CloneOptions;
 }
 
+export const cloneName = "clone";
+
 /** Only one instance of the machine is copied at a time where the file system cannot share blocks. */
 let lastCopy: Promise<unknown> = Promise.resolve();
 
 export async function cloneInstance(place: HistoryPlace, cloning: Cloning): Promise<ClonedInstance> {
   const { instance, spec, options } = cloning;
-  await discardClone(place, instance);
+  await discardCopy(place, instance, cloneName);
   const confinement = await chooseConfinement({ binDir: place.binDir, bwrap: place.bwrap, uid: instance.uid });
-  const folder = copyOf(place, instance, instance.port).dir;
+  const beside = copyBeside(place, instance, cloneName);
+  const folder = beside.dir;
   ensureFolder(folder, 0o700);
   // The copy has the instance's superuser.
   copyFileSync(instanceFiles(instance.dir).secret, instanceFiles(folder).secret);
   const placeAt = (port: number) => {
-    const copy = copyOf(place, instance, port);
-    const { socketDir } = copy;
-    configure(confinement, copy.dir, { port, socketDir, socketMode: "shared", overrides: {}, isRecovered: false });
+    const copy = { ...beside, port, socketMode: "shared" as const };
+    const { socketDir, socketMode } = copy;
+    configure(confinement, folder, { port, socketDir, socketMode, overrides: {}, isRecovered: false });
     return { copy, server: createLocalServer({ ...copy, settings: settingsOf(null) }) };
   };
   placeAt(await place.freePort());
@@ -83,8 +84,6 @@ export async function cloneInstance(place: HistoryPlace, cloning: Cloning): Prom
   );
   return { method, ...lookInto(place, { ...instance, ...copy, server }, spec) };
 }
-
-const portAttempts = 5;
 
 /** Starts the copy at a port that nobody has taken since it was found free, such as another copy. */
 async function startCopy<Placed extends { readonly server: LocalServer }>(
@@ -155,27 +154,6 @@ const tablesQuery = `SELECT format('%I.%I', n.nspname, c.relname) AS table, c.oi
       UNION ALL SELECT 'trigger ' || tgname, CASE tgenabled WHEN 'D' THEN 'disabled' ELSE 'enabled' END
         FROM pg_trigger WHERE tgrelid = c.oid AND NOT tgisinternal) parts), '{}') AS parts
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind = 'r'`;
-
-const nameOfFolder = "clone";
-
-export async function discardClone(place: HistoryPlace, instance: Instance): Promise<void> {
-  const copy = copyOf(place, instance, instance.port);
-  await createLocalServer(copy).stop();
-  await rm(copy.dir, { recursive: true, force: true });
-  await rm(copy.socketDir, { recursive: true, force: true });
-}
-
-function copyOf(place: HistoryPlace, instance: Instance, port: number) {
-  const { binDir, bwrap } = place;
-  const id = place.idOf(instance);
-  // Its processes count towards the limits of the instance, which outlive it.
-  const group = place.groups && { group: { ...place.groups.of(id), remove: async () => {} } };
-  return {
-    ...{ binDir, bwrap, port, uid: instance.uid, socketMode: "shared" as const, ...group },
-    dir: join(instance.dir, nameOfFolder),
-    socketDir: join(runFolder(place.dir, place.runBase), `${id}-${nameOfFolder}`),
-  };
-}
 
 /** Fills a configured folder with the running instance's data and the log that makes it whole. */
 export async function fillFolder(confinement: Confinement, copying: Copying, dir: string): Promise<CopyMethod> {

@@ -28,8 +28,8 @@ import { compressArchive } from "../../postgres/dump.ts";
 import { lightCommand } from "../../sandbox/light-sandbox.ts";
 import { instanceFiles } from "./instance-files.ts";
 import { makeBranch } from "./branch.ts";
-import { cloneInstance, discardClone, type Source } from "./clone.ts";
-import { discardRecovered, recover } from "./recover.ts";
+import { cloneInstance, cloneName, type Source } from "./clone.ts";
+import { discardCopy, recover, recoveredName } from "./recover.ts";
 import type { HistoryPlace, Instance } from "./server.ts";
 import { keptLog } from "./settings.ts";
 import { emptiedFolders, runningFiles } from "./left-out.ts";
@@ -44,6 +44,10 @@ export function createLocalHistory(place: HistoryPlace): DatabaseHistory {
     const instance = place.find(id);
     if (instance === undefined) throw new Error(`there is no database ${id} on this machine`);
     return instance;
+  };
+  const discard = (name: string) => async (id: string) => {
+    const instance = place.find(id);
+    if (instance !== undefined) await discardCopy(place, instance, name);
   };
   return {
     async position({ id }) {
@@ -80,15 +84,9 @@ export function createLocalHistory(place: HistoryPlace): DatabaseHistory {
     },
     copy: ({ id }, options) => copy(place, running(id), options),
     recover: (spec, from) => recover(place, { instance: running(spec.id), spec, from }),
-    async discardRecovered(id) {
-      const instance = place.find(id);
-      if (instance !== undefined) await discardRecovered(place, instance);
-    },
+    discardRecovered: discard(recoveredName),
     clone: (spec, options) => cloneInstance(place, { spec, options, ...sourceOf(running(spec.id), options.signal) }),
-    async discardClone(id) {
-      const instance = place.find(id);
-      if (instance !== undefined) await discardClone(place, instance);
-    },
+    discardClone: discard(cloneName),
     branch: (spec, target, options) =>
       makeBranch(place, { source: sourceOf(running(spec.id), options.signal), target, options }),
   };

@@ -27,7 +27,7 @@ import { createLocalHistory } from "./history.ts";
 import { isInitialised } from "./initialise.ts";
 import { ensureFolder, ensureSecret, instanceFiles, writeWhole } from "./instance-files.ts";
 import { createLocalServer, type Instance } from "./server.ts";
-import { PortTaken } from "./start-server.ts";
+import { portAttempts, PortTaken } from "./start-server.ts";
 
 export interface LocalPostgresHostOptions {
   /** The folder with `initdb` and `postgres`, 15 or later. */
@@ -48,8 +48,6 @@ export interface LocalPostgresHostOptions {
   readonly pgRestore?: string | null;
 }
 
-const portAttempts = 5;
-
 /** Runs PostgreSQL instances on this machine, one for each project, each as an unprivileged user in a sandbox of its own. */
 export function createLocalPostgresHost(options: LocalPostgresHostOptions): PostgresHost {
   const history: DatabaseHistory = createLocalHistory({
@@ -60,8 +58,8 @@ export function createLocalPostgresHost(options: LocalPostgresHostOptions): Post
     projectServer: (instance) => projectServer(options, instance),
     apply: (instance, spec) => applyAll(options, instance, spec),
     freePort: () => freePort(options.dir, options.ports ?? usualPorts),
-    assignPort: ({ id, project_number }) =>
-      choosePort(options.dir, id, project_number, { range: options.ports ?? usualPorts }),
+    assignPort: ({ id, project_number }, except) =>
+      choosePort(options.dir, id, project_number, { range: options.ports ?? usualPorts, except }),
     destroy: (id) => destroy(options, history, id),
   });
   return {

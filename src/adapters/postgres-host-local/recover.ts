@@ -36,7 +36,7 @@ import {
 import { socketOnlyPort } from "./settings.ts";
 import { PortTaken } from "./start-server.ts";
 
-const folderOf = ({ dir }: Instance) => join(dir, "recovered");
+export const recoveredName = "recovered";
 
 /** How PostgreSQL 15 says that the log has no transaction after the moment asked for: then all of it is wanted. */
 const endedBefore = "recovery ended before configured recovery target was reached";
@@ -45,8 +45,8 @@ export async function recover(
   place: HistoryPlace,
   { instance, spec, from }: { instance: Instance; spec: DatabaseSpec; from: RecoverySource },
 ): Promise<RecoveredInstance> {
-  await discardRecovered(place, instance);
-  const options = optionsOf(place, instance);
+  await discardCopy(place, instance, recoveredName);
+  const options = { ...copyBeside(place, instance, recoveredName), port: null, isRecovered: true };
   const { dir, socketDir } = options;
   const confinement = await chooseConfinement({ binDir: place.binDir, bwrap: place.bwrap, uid: instance.uid });
   ensureFolder(dir, 0o700);
@@ -89,20 +89,22 @@ export async function startCopy(
   }
 }
 
-export async function discardRecovered(place: HistoryPlace, instance: Instance): Promise<void> {
-  const { dir, socketDir } = optionsOf(place, instance);
-  await createLocalServer(optionsOf(place, instance)).stop();
-  await rm(dir, { recursive: true, force: true });
-  await rm(socketDir, { recursive: true, force: true });
+/** Discards the copy of an instance that has this name, with its server. */
+export async function discardCopy(place: HistoryPlace, instance: Instance, name: string): Promise<void> {
+  const copy = copyBeside(place, instance, name);
+  await createLocalServer({ ...copy, port: null }).stop();
+  for (const folder of [copy.dir, copy.socketDir]) await rm(folder, { recursive: true, force: true });
 }
 
-function optionsOf(place: HistoryPlace, instance: Instance): LocalServerOptions {
-  const { binDir, bwrap } = place;
-  const dir = folderOf(instance);
-  const socketDir = join(runFolder(place.dir, place.runBase), `${place.idOf(instance)}-recovered`);
-  // Its processes count towards the limits of the instance, which outlive it.
-  const group = place.groups && { group: { ...place.groups.of(place.idOf(instance)), remove: async () => {} } };
-  return { binDir, bwrap, dir, socketDir, port: null, uid: instance.uid, isRecovered: true, ...group };
+/** Returns where the copy of an instance with this name is. Its processes count towards the limits of the instance, which outlive it. */
+export function copyBeside(place: HistoryPlace, instance: Instance, name: string) {
+  const { binDir, bwrap, groups } = place;
+  const id = place.idOf(instance);
+  return {
+    ...{ binDir, bwrap, uid: instance.uid, dir: join(instance.dir, name) },
+    socketDir: join(runFolder(place.dir, place.runBase), `${id}-${name}`),
+    ...(groups && { group: { ...groups.of(id), remove: async () => {} } }),
+  };
 }
 
 /** Tells the server that starts on this copy where its recovery begins. Follows no link that the copy may contain. */

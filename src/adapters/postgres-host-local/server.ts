@@ -60,8 +60,8 @@ export interface HistoryPlace extends Pick<LocalServerOptions, "binDir" | "bwrap
   /** Applies what the spec says to a running instance. */
   apply(instance: Instance, spec: DatabaseSpec): Promise<unknown>;
   freePort(): Promise<number>;
-  /** Gives a new instance its port, which it keeps. */
-  assignPort(spec: DatabaseSpec): Promise<number>;
+  /** Gives a new instance its port, which it keeps. `except` turned out to be in use. */
+  assignPort(spec: DatabaseSpec, except?: number): Promise<number>;
   destroy(id: string): Promise<void>;
 }
 

@@ -47,6 +47,9 @@ export async function startServer(plan: StartPlan): Promise<void> {
   throw new Error(`PostgreSQL in ${plan.dir} does not start: ${reason.trim() || "it gave no reason"}`);
 }
 
+/** How many ports are tried: another program may take one after it was found free. */
+export const portAttempts = 5;
+
 /** The server could not listen on its port of 127.0.0.1, because something else does. */
 export class PortTaken extends Error {
   constructor(port: number | null) {
