@@ -16,7 +16,7 @@ const pollEveryMs = 500;
 /** Calls `look` after each wake-up, and periodically without one, until it returns an outcome. Holds no transaction or connection meanwhile. */
 export async function awaitOutcome<T>(
   wakeups: Pick<Wakeups, "on">,
-  awaited: AwaitedOutcome,
+  awaited: Omit<AwaitedOutcome, "id"> & Partial<AwaitedOutcome>,
   look: () => Promise<T | undefined>,
 ): Promise<T> {
   const wakeup = createSignal(wakeups, ["outcomes"], awaited.id);

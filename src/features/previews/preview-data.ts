@@ -1,5 +1,5 @@
 import type { Tx } from "../../store/database.ts";
-import { createSignal } from "../../store/signal.ts";
+import { awaitOutcome } from "../await-outcome.ts";
 import { branchUsedBy, extendBranch, requestBranch, type Asking, type RequestedBranch } from "../branches/branches.ts";
 import { databaseOf, requestDatabase } from "../database/database.ts";
 import type { ProjectKey, ProjectRow } from "../projects/projects.ts";
@@ -54,30 +54,23 @@ export async function requestData(
   if (asked.outcome === "refused") throw new DataRefused(asked.code, asked.text);
 }
 
-// A wake-up announces the outcome at once, but it may be lost, so poll as well.
-const askEveryMs = 500;
 const emptyMs = 60_000;
 // As long as a build may take.
 const copyMs = 15 * 60_000;
 
 /** Waits until a preview's data can be used. A database that is not created in time has its reason in the project, and the build shows it. */
-export async function awaitData(
+export function awaitData(
   { db, wakeups }: Pick<Asking, "db" | "wakeups">,
-  preview: ProjectKey,
+  { org_id, project_id }: ProjectKey,
   signal: AbortSignal,
-): Promise<void> {
-  const wakeup = createSignal(wakeups, ["outcomes"]);
-  try {
-    for (const began = Date.now(); ; await wakeup.wait(askEveryMs, signal)) {
-      signal.throwIfAborted();
-      const own = await databaseOf(db, preview.org_id, preview.project_id);
-      const branch = own === undefined ? await branchUsedBy(db, preview) : undefined;
-      if (branch?.status === "failed")
-        throw new DataRefused("conflict", { error: branch.problem ?? "The branch failed." });
-      const isComing = own?.status === "provisioning" || branch?.status === "copying";
-      if (!isComing || Date.now() - began > (own === undefined ? copyMs : emptyMs)) return;
-    }
-  } finally {
-    wakeup.stop();
-  }
+): Promise<true> {
+  const began = Date.now();
+  return awaitOutcome(wakeups, { signal }, async () => {
+    const own = await databaseOf(db, org_id, project_id);
+    const branch = own === undefined ? await branchUsedBy(db, { org_id, project_id }) : undefined;
+    if (branch?.status === "failed")
+      throw new DataRefused("conflict", { error: branch.problem ?? "The branch failed." });
+    const isComing = own?.status === "provisioning" || branch?.status === "copying";
+    return !isComing || Date.now() - began > (own === undefined ? copyMs : emptyMs) || undefined;
+  });
 }

@@ -43,43 +43,27 @@ export type OpenedPreview<Filled> =
 const waitMs = 60_000;
 const askEveryMs = 300;
 
-/** Finds or creates the preview of a branch, and waits until it is filled and has its database. One that is being removed goes first. */
+/** Finds or creates the preview of a branch. One that is being removed goes first. Resolves once it has its source and its database. */
 export async function openPreview<Filled>(
   previewing: Previewing,
   wanted: WantedPreview,
-  opening: Opening<Filled>,
+  // `fill` gives the preview its source, while its database is made.
+  { signal, fill }: { readonly signal: AbortSignal; readonly fill: (preview: Preview) => Promise<Filled> },
 ): Promise<OpenedPreview<Filled>> {
   try {
-    return await openWithData(previewing, wanted, opening);
+    for (const until = Date.now() + waitMs; ; await sleep(askEveryMs, undefined, { signal })) {
+      const preview = await previewing.db.transaction().execute((tx) => openInside(previewing, tx, wanted));
+      if (preview === "limit") return overLimit(previewing.previews.perProject);
+      if (preview === "removing" && Date.now() > until) return stillThere;
+      if (preview === "removing") continue;
+      const filled = await fill(preview);
+      await awaitData(previewing, preview, signal);
+      return { outcome: "opened", preview, filled };
+    }
   } catch (error) {
     if (!(error instanceof DataRefused)) throw error;
     const { code, message: summary, hint } = error;
     return { outcome: "refused", code, summary, hint };
-  }
-}
-
-interface Opening<Filled> {
-  readonly signal: AbortSignal;
-  /** Gives the preview its source, while its database is made. */
-  readonly fill: (preview: Preview) => Promise<Filled>;
-}
-
-async function openWithData<Filled>(
-  previewing: Previewing,
-  wanted: WantedPreview,
-  { signal, fill }: Opening<Filled>,
-): Promise<OpenedPreview<Filled>> {
-  const until = Date.now() + waitMs;
-  for (;;) {
-    const opened = await previewing.db.transaction().execute((tx) => openInside(previewing, tx, wanted));
-    if (opened === "limit") return overLimit(previewing.previews.perProject);
-    if (opened !== "removing") {
-      const filled = await fill(opened);
-      await awaitData(previewing, opened, signal);
-      return { outcome: "opened", preview: opened, filled };
-    }
-    if (Date.now() > until) return stillThere;
-    await sleep(askEveryMs, undefined, { signal });
   }
 }
 
