@@ -51,6 +51,7 @@ export const shownFolders: Readonly<Record<string, readonly string[]>> = {
   "test/live/s3-platform.test.ts": ["/storage-s3/", "/storage-age/", "/storage-disk/"],
   "test/e2e/volume.test.ts": ["src/daemon/volume/", "/data-disk-local/"],
   "test/e2e/many-branches.test.ts": ["/branches/", "/postgres-host-local/"],
+  "test/e2e/many-previews.test.ts": ["/sleep/", "/postgres-host-local/server", "src/features/database/database"],
   "test/e2e/followed-previews.test.ts": ["/previews/", "src/reconcile/follow/", "src/reconcile/builds/builds-task"],
   "test/e2e/templates.test.ts": ["templates/", "/templates/", "src/cli/commands/create"],
   "test/e2e/asleep.test.ts": ["/sleep/", "src/reconcile/apps/", "/edge-haproxy/wake", "src/features/database/database"],
