@@ -11,8 +11,8 @@ import { fillFolder, type Source } from "./clone.ts";
 import { configure } from "./initialise.ts";
 import { ensureFolder, ensureSecret, instanceFiles } from "./instance-files.ts";
 import { fillFrom, startCopy } from "./recover.ts";
-import type { HistoryPlace, LocalServer } from "./server.ts";
-import { portAttempts, PortTaken } from "./start-server.ts";
+import type { HistoryPlace } from "./server.ts";
+import { startAtFreePort } from "./start-server.ts";
 
 interface Branching {
   readonly source: Source;
@@ -42,8 +42,11 @@ export async function makeBranch(place: HistoryPlace, { source, target, options 
   const group = place.groups && { group: place.groups.of(target.id) };
   const { binDir, bwrap } = place;
   const server = { ...{ binDir, bwrap, dir, uid, isRecovered: true }, ...settings, ...group };
-  const startAt = (port: number) => startCopy({ ...server, port }, { until: options.from?.until ?? null, signal });
-  const { port, copy } = await startAtFreePort(place, target, startAt);
+  const nextPort = (taken?: number) => place.assignPort(target, taken);
+  const { port, copy } = await startAtFreePort(nextPort, async (at) => {
+    const copied = await startCopy({ ...server, port: at }, { until: options.from?.until ?? null, signal });
+    return { port: at, copy: copied };
+  });
   try {
     const secret = ensureSecret(instanceFiles(dir).secret);
     const connection = copy.superuserConnection("template1");
@@ -65,21 +68,6 @@ export async function makeBranch(place: HistoryPlace, { source, target, options 
     await copy.stop();
     throw error;
   }
-}
-
-async function startAtFreePort(
-  place: HistoryPlace,
-  target: DatabaseSpec,
-  startAt: (port: number) => Promise<LocalServer>,
-) {
-  let port = await place.assignPort(target);
-  for (let attempt = 1; ; attempt += 1)
-    try {
-      return { port, copy: await startAt(port) };
-    } catch (error) {
-      if (!(error instanceof PortTaken) || attempt === portAttempts) throw error;
-      port = await place.assignPort(target, port);
-    }
 }
 
 /** Lets a server take the settings that have been written for it, all of which count from then on but those of a recovery. */

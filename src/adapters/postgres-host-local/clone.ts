@@ -33,7 +33,7 @@ import { configure } from "./initialise.ts";
 import { ensureFolder, instanceFiles } from "./instance-files.ts";
 import { copyBeside, discardCopy, giveLog, placeSegments, settingsOf, writeLabels } from "./recover.ts";
 import { createLocalServer, type HistoryPlace, type Instance, type LocalServer } from "./server.ts";
-import { portAttempts, PortTaken } from "./start-server.ts";
+import { startAtFreePort } from "./start-server.ts";
 import { watchLocks } from "./watch-locks.ts";
 
 export interface Source {
@@ -91,16 +91,18 @@ async function startCopy<Placed extends { readonly server: LocalServer }>(
   placeAt: (port: number) => Placed,
   signal: AbortSignal,
 ): Promise<Placed> {
-  for (let attempt = 1; ; attempt += 1) {
-    const placed = placeAt(await place.freePort());
-    try {
-      await placed.server.ensure(signal);
-      return placed;
-    } catch (error) {
-      signal.throwIfAborted();
-      if (error instanceof PortTaken && attempt < portAttempts) continue;
-      throw new DatabaseWorkFailed("refused", `The copy does not start: ${(error as Error).message}`, error);
-    }
+  try {
+    return await startAtFreePort(
+      () => place.freePort(),
+      async (port) => {
+        const placed = placeAt(port);
+        await placed.server.ensure(signal);
+        return placed;
+      },
+    );
+  } catch (error) {
+    signal.throwIfAborted();
+    throw new DatabaseWorkFailed("refused", `The copy does not start: ${(error as Error).message}`, error);
   }
 }
 

@@ -27,7 +27,7 @@ import { createLocalHistory } from "./history.ts";
 import { isInitialised } from "./initialise.ts";
 import { ensureFolder, ensureSecret, instanceFiles, writeWhole } from "./instance-files.ts";
 import { createLocalServer, type Instance } from "./server.ts";
-import { portAttempts, PortTaken } from "./start-server.ts";
+import { startAtFreePort } from "./start-server.ts";
 
 export interface LocalPostgresHostOptions {
   /** The folder with `initdb` and `postgres`, 15 or later. */
@@ -117,22 +117,13 @@ async function ensureRunning(
   signal?: AbortSignal,
 ): Promise<Instance> {
   const uid = options.uidBase === null ? null : options.uidBase + spec.project_number;
-  let taken: number | undefined;
-  for (let attempt = 1; attempt <= portAttempts; attempt += 1) {
-    const port = await choosePort(options.dir, spec.id, spec.project_number, {
-      range: options.ports ?? usualPorts,
-      except: taken,
-    });
+  const range = options.ports ?? usualPorts;
+  const nextPort = (except?: number) => choosePort(options.dir, spec.id, spec.project_number, { range, except });
+  return startAtFreePort(nextPort, async (port) => {
     const instance = instanceOf(options, spec.id, { port, uid });
-    try {
-      await instance.server.ensure(signal);
-      return instance;
-    } catch (error) {
-      if (!(error instanceof PortTaken)) throw error;
-      taken = port;
-    }
-  }
-  throw new Error(`the database ${spec.id} found no free port in ${portAttempts} attempts`);
+    await instance.server.ensure(signal);
+    return instance;
+  });
 }
 
 /** Returns the server's version if everything in `spec` is applied and its role can log in; otherwise undefined. */

@@ -47,8 +47,22 @@ export async function startServer(plan: StartPlan): Promise<void> {
   throw new Error(`PostgreSQL in ${plan.dir} does not start: ${reason.trim() || "it gave no reason"}`);
 }
 
-/** How many ports are tried: another program may take one after it was found free. */
-export const portAttempts = 5;
+const portAttempts = 5;
+
+/** Starts what listens on a port; another program may take one after it was found free. */
+export async function startAtFreePort<Started>(
+  nextPort: (taken?: number) => Promise<number>,
+  startAt: (port: number) => Promise<Started>,
+): Promise<Started> {
+  let port = await nextPort();
+  for (let attempt = 1; ; attempt += 1)
+    try {
+      return await startAt(port);
+    } catch (error) {
+      if (!(error instanceof PortTaken) || attempt === portAttempts) throw error;
+      port = await nextPort(port);
+    }
+}
 
 /** The server could not listen on its port of 127.0.0.1, because something else does. */
 export class PortTaken extends Error {
