@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { setTimeout } from "node:timers/promises";
-import type { Page } from "playwright-core";
+import type { Page, Request, Route } from "playwright-core";
 import { projectActions } from "../../src/dashboard/frame/actions.ts";
 import { drawCases } from "../support/draw-cases.ts";
 import { eventually } from "../support/eventually.ts";
@@ -15,6 +15,7 @@ import {
   openPage,
   page,
   platform,
+  press,
   skip,
   takeFromPalette,
   visitorWith,
@@ -374,6 +375,54 @@ test("the palette opens the form of each action of a project", { skip }, async (
     await page.getByRole("dialog").waitFor({ state: "detached" });
   }
 });
+
+test("a form that is sent twice at once sends one request, and its button is off meanwhile", { skip }, async () => {
+  let sent = 0;
+  for (const [path, button] of [
+    ["/", "New project"],
+    ["/access", "New token"],
+    ["/projects/demo/settings", ""],
+    ["/projects/demo/domains", ""],
+    ["/projects/demo/terminal", ""],
+    ["/projects/demo/variables", "Set a variable"],
+  ] as const) {
+    await page.goto(at(path));
+    await page.getByRole("main").getByRole("heading", { level: 1 }).waitFor();
+    await page.locator("[aria-busy=true]").first().waitFor({ state: "detached" });
+    if (button !== "") await press(button);
+    sent += await sendsOnce(button === "" ? "main form" : "dialog[open] form");
+  }
+  assert.ok(sent > 6, `${sent} forms were sent`);
+});
+
+/** Sends each of these forms twice at once, answers with what the page does not know, and returns how many sent something. */
+async function sendsOnce(forms: string): Promise<number> {
+  const held: Route[] = [];
+  const isChange = (request: Request) => request.method() !== "GET" && !/dry_run=true|\/plan$/.test(request.url());
+  await page.route("**/v1/**", (route) => (isChange(route.request()) ? void held.push(route) : route.fallback()));
+  let sent = 0;
+  for (const form of await page.locator(forms).all()) {
+    for (const field of await form.locator("input:required, textarea:required, input[name=typed]").all())
+      if ((await field.inputValue()) === "") await field.fill("demo");
+    const isOff = (await form.locator("button[type=submit][aria-disabled]").count()) > 0;
+    await form.evaluate((element) => {
+      const { requestSubmit } = element as unknown as { requestSubmit(): void };
+      requestSubmit.call(element);
+      requestSubmit.call(element);
+    });
+    await isIdle(page);
+    const isBusy = async () => (await form.locator("button[type=submit][aria-disabled]").count()) > 0;
+    if (!isOff && (await isBusy())) await eventually(() => held.length > 0, "the request is sent");
+    assert.ok(held.length <= (isOff ? 0 : 1), held.map((route) => route.request().url()).join(" and "));
+    if (held.length === 0) continue;
+    await form.locator("button[type=submit][aria-disabled]").waitFor();
+    await held.pop()?.fulfill({ status: 200, body: "no JSON" });
+    sent += 1;
+    await form.locator("button[type=submit]:not([aria-disabled])").waitFor();
+  }
+  await page.unroute("**/v1/**");
+  return sent;
+}
 
 test("two builds of the same sources produce identical files", { skip }, () => buildsTheSame(platform.api));
 

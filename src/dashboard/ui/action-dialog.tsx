@@ -11,10 +11,7 @@ import type { Column } from "./table.tsx";
 
 type FormDialogProps = FormProps & Pick<DialogProps, "title" | "shape"> & { readonly onClose: () => void };
 
-interface ActionDialogProps<N extends RouteName> extends Omit<
-  FormDialogProps,
-  "busy" | "error" | "onSubmit" | "onCancel"
-> {
+interface ActionDialogProps<N extends RouteName> extends Omit<FormDialogProps, "busy" | "onSubmit" | "onCancel"> {
   /** The name of the route to call. */
   readonly row: N;
   readonly input: (form: FormData) => CallInput<N>;
@@ -43,13 +40,7 @@ export function ActionDialog<N extends RouteName>({ row, input, onDone, secret, 
     );
   const onSuccess = onDone ?? (secret === undefined ? rest.onClose : undefined);
   return (
-    <FormDialog
-      {...rest}
-      why={refused ?? why}
-      busy={action.isPending}
-      error={action.error}
-      onSubmit={(form) => action.mutate(input(form), onSuccess === undefined ? {} : { onSuccess })}
-    />
+    <FormDialog {...rest} why={refused ?? why} onSubmit={(form) => action.mutateAsync(input(form)).then(onSuccess)} />
   );
 }
 

@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useRef, useState, type FormEvent, type ReactNode } from "react";
 import { ApiError } from "../../contract/client.ts";
+import { useOneCall } from "../data/use-one-call.ts";
 import { Button } from "./button.tsx";
 import { ProblemsContext } from "./field.tsx";
 import { Problem } from "./page.tsx";
@@ -7,11 +8,12 @@ import { Problem } from "./page.tsx";
 export interface FormProps {
   readonly submit: string;
   readonly look?: "primary" | "danger" | "plain";
-  readonly busy: boolean;
-  readonly error: Error | null;
+  /** Whether something else than this form keeps it from being sent. */
+  readonly busy?: boolean;
   /** Why the form can't be sent. */
   readonly why?: string | undefined;
-  readonly onSubmit: (form: FormData) => void;
+  /** Sends the form, which is busy until the promise settles, and shows why it was rejected. */
+  readonly onSubmit: (form: FormData) => Promise<unknown>;
   readonly onCancel?: (() => void) | undefined;
   /** The text beside the button after success. */
   readonly done?: string | undefined;
@@ -23,22 +25,24 @@ export interface FormProps {
 
 /**
  * The form that all of the dashboard uses. A field's error appears below it, whether the browser or the API found it, and the first such
- * field gets the focus; other errors appear above the button. Pressing the button again while the form is being sent does nothing.
+ * field gets the focus; other errors appear above the button. A form that is being sent is not sent a second time.
  */
 export function Form({
   submit,
   look = "primary",
-  busy,
-  error,
+  busy = false,
   why,
   className = "",
   inline = false,
+  onSubmit,
   ...rest
 }: FormProps) {
+  const { isBusy, error, run } = useOneCall();
   const { ref, problemOf, isPlaced, onInvalid, onInput } = useProblems(error);
   const send = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
-    if (!busy && why === undefined) rest.onSubmit(new FormData(event.currentTarget));
+    const form = new FormData(event.currentTarget);
+    if (!busy && why === undefined) void run(() => onSubmit(form));
   };
   return (
     <ProblemsContext value={problemOf}>
@@ -59,7 +63,7 @@ export function Form({
           className={`flex items-center gap-2 ${rest.onCancel === undefined ? (inline ? "mt-6" : "mt-1") : dialogFooter}`}
         >
           {rest.onCancel !== undefined && <Button onClick={rest.onCancel}>Cancel</Button>}
-          <Button type="submit" look={look} busy={busy} why={why}>
+          <Button type="submit" look={look} busy={busy || isBusy} why={why}>
             {submit}
           </Button>
           <span role="status" className="text-sm text-ok empty:hidden">

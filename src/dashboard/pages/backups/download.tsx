@@ -3,6 +3,7 @@ import { useState } from "react";
 import type { Answer, Client } from "../../../contract/client.ts";
 import { call, useClient } from "../../data/api.ts";
 import { bytes } from "../../data/format.ts";
+import { useOneCall } from "../../data/use-one-call.ts";
 import { saveFile } from "../../data/save-file.ts";
 import { Button, Command } from "../../ui/button.tsx";
 import { Choice } from "../../ui/choice.tsx";
@@ -26,22 +27,14 @@ export function Download({ slug, backup }: DownloadProps) {
   const [format, setFormat] = useState<(typeof formats)[number]>("custom");
   const [seal, setSeal] = useState<(typeof seals)[number]>("plain");
   const [received, setReceived] = useState<number>();
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<Error | null>(null);
-  const start = async () => {
-    setBusy(true);
-    setError(null);
+  const { isBusy, error, run } = useOneCall();
+  const receive = async () => {
     setReceived(0);
-    try {
-      const body = { format, backup_id: backup.id, encrypted: seal === "age" };
-      const { id } = await call(client, "database.dump", { params: { slug }, body });
-      const file = await receiveFile(client, { slug, id, onBytes: setReceived });
-      const ending = `${isFiles ? "tar" : endings[format]}${seal === "age" ? ".age" : ""}`;
-      saveFile(`${slug}-${backup.created_at.slice(0, 10)}.${ending}`, file);
-    } catch (fault) {
-      setError(fault as Error);
-    }
-    setBusy(false);
+    const body = { format, backup_id: backup.id, encrypted: seal === "age" };
+    const { id } = await call(client, "database.dump", { params: { slug }, body });
+    const file = await receiveFile(client, { slug, id, onBytes: setReceived });
+    const ending = `${isFiles ? "tar" : endings[format]}${seal === "age" ? ".age" : ""}`;
+    saveFile(`${slug}-${backup.created_at.slice(0, 10)}.${ending}`, file);
   };
   return (
     <Section
@@ -52,11 +45,11 @@ export function Download({ slug, backup }: DownloadProps) {
       <div className="flex flex-wrap items-center gap-3">
         {!isFiles && <Choice label="Format" options={formats} words={words} value={format} onChange={setFormat} />}
         <Choice label="Encryption" options={seals} words={sealWords} value={seal} onChange={setSeal} />
-        <Button icon={<Icon size={14} />} row="database.dump" busy={busy} onClick={() => void start()}>
+        <Button icon={<Icon size={14} />} row="database.dump" busy={isBusy} onClick={() => void run(receive)}>
           Download
         </Button>
         <span role="status" className="text-sm text-muted">
-          {received !== undefined && error === null && `${bytes(received)} ${busy ? "so far" : "saved"}`}
+          {received !== undefined && error === null && `${bytes(received)} ${isBusy ? "so far" : "saved"}`}
         </span>
       </div>
       <Command>{`berth backups download ${backup.id} --project ${slug}${seal === "age" ? " --age" : ""}`}</Command>

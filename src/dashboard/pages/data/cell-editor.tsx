@@ -39,14 +39,12 @@ export function CellEditor({ slug, cell, onClose }: CellEditorProps) {
     const version = page.versions[index] ?? undefined;
     const change = { key: keyOf(page, row) ?? {}, values: { [column.name]: value } };
     const params = { slug, schema: page.schema, table: page.name };
-    save.mutate({ params, body: { ...change, ...(version !== undefined && { version }) } }, { onSuccess: onClose });
+    return save.mutateAsync({ params, body: { ...change, ...(version !== undefined && { version }) } }).then(onClose);
   };
   return (
     <div ref={ref} onKeyDown={onKeyDown} className="flex flex-col gap-3">
       <Form
         submit="Save"
-        busy={save.isPending}
-        error={save.error}
         why={given === undefined ? "Give a value first." : undefined}
         onSubmit={send}
         onCancel={onClose}

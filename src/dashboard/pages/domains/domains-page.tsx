@@ -78,28 +78,27 @@ function Attach({ slug, targets }: { readonly slug: string; readonly targets: re
         key={attach.data?.id ?? ""}
         inline
         submit="Attach"
-        busy={attach.isPending}
-        error={attach.error}
         why={useWhyNot("domains.attach")}
         onSubmit={(form) => {
           const redirect = targets.length === 0 ? {} : { redirect_to: textOf(form, "redirect_to") || null };
-          attach.mutate({ params: { slug }, body: { hostname: textOf(form, "hostname").trim(), ...redirect } });
+          return attach.mutateAsync({
+            params: { slug },
+            body: { hostname: textOf(form, "hostname").trim(), ...redirect },
+          });
         }}
       >
-        <div className="flex gap-2 max-sm:flex-col">
-          <div className="min-w-0 flex-1">
-            <TextField
-              name="hostname"
-              label="Hostname"
-              required
-              mono
-              autoComplete="off"
-              autoCapitalize="none"
-              inputMode="url"
-              spellCheck={false}
-              placeholder="shop.example.com"
-            />
-          </div>
+        <div className={`grid gap-2 ${targets.length === 0 ? "" : "sm:grid-cols-2"}`}>
+          <TextField
+            name="hostname"
+            label="Hostname"
+            required
+            mono
+            autoComplete="off"
+            autoCapitalize="none"
+            inputMode="url"
+            spellCheck={false}
+            placeholder="shop.example.com"
+          />
           {targets.length > 0 && (
             <SelectField
               name="redirect_to"

@@ -23,14 +23,12 @@ export function PasteDialog({ slug, known, onClose }: PasteProps) {
   const variables = Object.fromEntries(own.map(({ key, value }) => [key ?? "", value] as const));
   const count = Object.keys(variables).length;
   const why = isRefused ? "Mend the lines that are named." : "Paste at least one KEY=value line.";
-  const submit = () => set.mutate({ params: { slug }, body: { variables } }, { onSuccess: onClose });
+  const submit = () => set.mutateAsync({ params: { slug }, body: { variables } }).then(onClose);
   return (
     <FormDialog
       title="Paste a .env"
       submit={count === 0 ? "Save" : `Save ${plural(count, "variable")}`}
       why={isRefused || count === 0 ? why : undefined}
-      busy={set.isPending}
-      error={set.error}
       onSubmit={submit}
       onClose={onClose}
     >

@@ -2,7 +2,6 @@ import { useEffect, useState } from "react";
 import type { Client } from "../../../contract/client.ts";
 import { join, readInvitation, type Invitation } from "../../data/sign-in.ts";
 import { textOf, TextField } from "../../ui/field.tsx";
-import { Button } from "../../ui/button.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Problem } from "../../ui/page.tsx";
 import { Plain } from "../../ui/text.tsx";
@@ -13,20 +12,12 @@ import { Entrance } from "./entrance.tsx";
 export function JoinPage({ onSignedIn }: { readonly onSignedIn: (client: Client) => void }) {
   const [code] = useState(() => location.hash.slice(1));
   const [invitation, setInvitation] = useState<Invitation>();
-  const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Error>();
   useEffect(() => void readInvitation(code).then(setInvitation, setProblem), [code]);
   const enter = async (name?: string) => {
-    setBusy(true);
-    setProblem(undefined);
-    try {
-      const client = await join(code, name);
-      history.replaceState(null, "", "/");
-      onSignedIn(client);
-    } catch (error) {
-      setProblem(error as Error);
-      setBusy(false);
-    }
+    const client = await join(code, name);
+    history.replaceState(null, "", "/");
+    onSignedIn(client);
   };
   if (invitation === undefined)
     return problem === undefined ? null : (
@@ -53,18 +44,16 @@ export function JoinPage({ onSignedIn }: { readonly onSignedIn: (client: Client)
         .
       </p>
       {present !== null && (
-        <div className="mb-6 flex flex-col gap-3 border-b border-line pb-6 [&>button]:w-full">
-          <Button look="primary" busy={busy} onClick={() => void enter()}>
-            Join as {present}
-          </Button>
+        <div className="mb-6 border-b border-line pb-6 [&_button]:w-full">
+          <Form submit={`Join as ${present}`} onSubmit={() => enter()}>
+            {null}
+          </Form>
         </div>
       )}
       <Form
         submit={without === null ? "Create a passkey and join" : "Join"}
         look={present === null ? "primary" : "plain"}
-        busy={busy}
-        error={problem ?? null}
-        onSubmit={(form) => void enter(textOf(form, "name").trim())}
+        onSubmit={(form) => enter(textOf(form, "name").trim())}
       >
         <TextField
           name="name"

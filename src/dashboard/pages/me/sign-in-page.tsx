@@ -10,6 +10,7 @@ import {
   type OfferedProvider,
   type SignInQuestion,
 } from "../../data/sign-in.ts";
+import { useOneCall } from "../../data/use-one-call.ts";
 import { textOf, TextField } from "../../ui/field.tsx";
 import { Button, Command } from "../../ui/button.tsx";
 import { Form } from "../../ui/form.tsx";
@@ -20,8 +21,7 @@ import { Entrance } from "./entrance.tsx";
 /** Signs in by a one-time link, without any input unless the platform asks a question, else with a passkey or a token. */
 export function SignInPage({ onSignedIn }: { readonly onSignedIn: (client: Client) => void }) {
   const [code] = useState(() => (location.pathname === "/sign-in" ? location.hash.slice(1) : ""));
-  const [busy, setBusy] = useState(code !== "");
-  const [problem, setProblem] = useState<string>();
+  const { isBusy, error, run } = useOneCall();
   const [question, setQuestion] = useState<SignInQuestion>();
   const [next] = useState(pageAfter);
   const [providers, setProviders] = useState<readonly OfferedProvider[]>([]);
@@ -31,19 +31,12 @@ export function SignInPage({ onSignedIn }: { readonly onSignedIn: (client: Clien
     if (location.pathname === "/sign-in") history.replaceState(null, "", "/");
     onSignedIn(client);
   };
-  const enter = async (body: Credential) => {
-    setBusy(true);
-    try {
-      const answer = await signIn(body);
-      setBusy(false);
-      if ("question" in answer) return setQuestion(answer.question);
-      entered(answer);
-    } catch (error) {
-      setBusy(false);
-      setQuestion(undefined);
-      setProblem((error as Error).message);
-    }
-  };
+  const enter = (body: Credential) =>
+    run(async () => {
+      const answer = await signIn(body).finally(() => setQuestion(undefined));
+      if ("question" in answer) setQuestion(answer.question);
+      else entered(answer);
+    });
   useEffect(() => {
     if (code === "") return;
     // First remove the code from the address bar and the history. StrictMode runs the effect twice; the second run finds no code.
@@ -52,7 +45,13 @@ export function SignInPage({ onSignedIn }: { readonly onSignedIn: (client: Clien
     void enter({ code, agreed: false, elsewhere: isOpenedElsewhere() });
   }, []);
   if (question !== undefined)
-    return <Question question={question} busy={busy} onAgree={() => enter({ code, agreed: true, elsewhere: false })} />;
+    return (
+      <Question
+        question={question}
+        busy={isBusy}
+        onAgree={() => void enter({ code, agreed: true, elsewhere: false })}
+      />
+    );
   return (
     <Entrance title="Sign in to Berth">
       {hasPasskeys && <ByPasskey onSignedIn={entered} />}
@@ -68,14 +67,13 @@ export function SignInPage({ onSignedIn }: { readonly onSignedIn: (client: Clien
       <Form
         submit="Sign in"
         look={hasPasskeys ? "plain" : "primary"}
-        busy={busy}
-        error={null}
-        onSubmit={(form) => void enter({ token: textOf(form, "token").trim() })}
+        busy={isBusy}
+        onSubmit={(form) => enter({ token: textOf(form, "token").trim() })}
       >
         <TextField
           name="token"
           label="I have an API token"
-          error={problem}
+          error={error?.message}
           hint="You stay signed in here for 12 hours; the browser's storage does not get the token."
           type="password"
           autoComplete="current-password"
@@ -100,21 +98,13 @@ function pageAfter(): string | undefined {
 }
 
 function ByPasskey({ onSignedIn }: { readonly onSignedIn: (client: Client) => void }) {
-  const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<string>();
-  const enter = async () => {
-    setBusy(true);
-    await signInByPasskey().then(onSignedIn, (error: Error) => {
-      setProblem(error.message);
-      setBusy(false);
-    });
-  };
+  const { isBusy, error, run } = useOneCall();
   return (
     <div className="mb-8 flex flex-col gap-3 border-b border-line pb-6 [&>button]:w-full">
-      <Button look="primary" busy={busy} onClick={() => void enter()}>
+      <Button look="primary" busy={isBusy} onClick={() => void run(() => signInByPasskey().then(onSignedIn))}>
         Sign in with a passkey
       </Button>
-      {problem !== undefined && <Problem error={new Error(problem)} />}
+      {error !== null && <Problem error={error} />}
     </div>
   );
 }

@@ -100,29 +100,13 @@ function Passkeys() {
 
 function AddPasskey({ onClose }: { readonly onClose: () => void }) {
   const queries = useQueryClient();
-  const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<Error | null>(null);
-  const add = async (name: string) => {
-    setBusy(true);
-    setProblem(null);
-    try {
-      await addPasskey(name);
-      onClose();
-      await queries.invalidateQueries();
-    } catch (error) {
-      setProblem(error as Error);
-      setBusy(false);
-    }
+  const add = async (form: FormData) => {
+    await addPasskey(textOf(form, "name").trim());
+    onClose();
+    await queries.invalidateQueries();
   };
   return (
-    <FormDialog
-      title="Add a passkey"
-      submit="Create it"
-      busy={busy}
-      error={problem}
-      onSubmit={(form) => void add(textOf(form, "name").trim())}
-      onClose={onClose}
-    >
+    <FormDialog title="Add a passkey" submit="Create it" onSubmit={add} onClose={onClose}>
       <TextField
         name="name"
         label="Name"

@@ -28,15 +28,13 @@ export function Maintenance({ project: { slug, maintenance } }: { readonly proje
   const isOn = maintenance !== null;
   const submit = (form: FormData) => {
     const message = textOf(form, "message").trim() || null;
-    change.mutate({ params: { slug }, body: isOn ? { on: false } : { on: true, message } });
+    return change.mutateAsync({ params: { slug }, body: isOn ? { on: false } : { on: true, message } });
   };
   return (
     <Section title="Maintenance" lead={maintenanceLead}>
       <Form
         submit={maintenanceButton(isOn)}
         look="plain"
-        busy={change.isPending}
-        error={change.error}
         why={useWhyNot("projects.maintenance")}
         className="max-w-4xl"
         onSubmit={submit}

@@ -206,12 +206,10 @@ function SettingsForm({ project: { slug }, title, lead, values, bodyOf, children
         key={JSON.stringify(values)}
         submit="Save"
         look="plain"
-        busy={save.isPending}
-        error={save.error}
         why={useWhyNot("projects.settings")}
         done={save.isSuccess ? "Saved." : undefined}
         className="grid max-w-4xl gap-x-8 gap-y-4 md:grid-cols-2"
-        onSubmit={(form) => save.mutate({ params: { slug }, body: bodyOf(form) })}
+        onSubmit={(form) => save.mutateAsync({ params: { slug }, body: bodyOf(form) })}
       >
         {children}
       </Form>

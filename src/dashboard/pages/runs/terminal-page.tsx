@@ -48,21 +48,17 @@ interface StartProps {
 function Start({ slug, onStart }: StartProps) {
   const { data: project } = useProject();
   const mayNot = useWhyNot("runs.create");
-  const { mutate, isPending, error } = useAction("runs.create");
+  const create = useAction("runs.create");
   const isDeployed = project?.active_deployment !== null;
   return (
     <Form
       inline
       submit="Start"
-      busy={isPending}
-      error={error}
       why={mayNot ?? (isDeployed ? undefined : "Deploy a version first.")}
       onSubmit={(form) => {
         const command = textOf(form, "command").trim() || shell;
-        mutate(
-          { params: { slug }, body: { command, terminal: true, timeout_seconds: timeoutSeconds } },
-          { onSuccess: ({ run }) => onStart(run.number) },
-        );
+        const body = { command, terminal: true, timeout_seconds: timeoutSeconds };
+        return create.mutateAsync({ params: { slug }, body }).then(({ run }) => onStart(run.number));
       }}
     >
       <TextField

@@ -54,9 +54,9 @@ function Confirm({ id, onDone }: { readonly id: string; readonly onDone: () => v
   const update = useAction("webhooks.update");
   const why = useWhyNot("webhooks.update");
   const confirm = (form: FormData) =>
-    update.mutate({ params: { id }, body: { code: textOf(form, "code") } }, { onSuccess: onDone });
+    update.mutateAsync({ params: { id }, body: { code: textOf(form, "code") } }).then(onDone);
   return (
-    <Form inline submit="Confirm" why={why} busy={update.isPending} error={update.error} onSubmit={confirm}>
+    <Form inline submit="Confirm" why={why} onSubmit={confirm}>
       <TextField name="code" label="Code that was mailed to the address" required maxLength={100} mono />
     </Form>
   );
