@@ -89,6 +89,9 @@ const delivery = z.object({
   finished_at: timestamp.nullable(),
 });
 
+/** False: what is fetched is only stored, so that `builds.plan` can show its plan. The next new commit is deployed. */
+const deploy = z.boolean().default(true);
+
 export const rows = [
   row({
     ...ofProject,
@@ -111,6 +114,7 @@ export const rows = [
         .meta({ writeOnly: true }),
       /** For SSH: the fingerprint or public key that the host must present. Null accepts and remembers the next key that it presents. */
       host_key: z.string().max(4000).nullable().optional(),
+      deploy,
     }),
     result: follow.extend({
       /** Signs webhook deliveries. Shown only once; null when it already existed. */
@@ -144,6 +148,7 @@ export const rows = [
     name: "follow.fetch",
     request: "POST /v1/projects/:slug/follow/fetch",
     may: "member deployments:write",
+    body: z.strictObject({ deploy }),
     result: delivery,
     success: [201],
     errors: ["rate_limited", "forbidden"],

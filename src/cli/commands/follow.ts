@@ -7,6 +7,7 @@ import { currentProject, type CliContext } from "../context.ts";
 import { CliError, usageError } from "../failures.ts";
 import { askSecret } from "../prompts.ts";
 import { facts, oneLine, relativeTime, table, type Paint } from "../render/text.ts";
+import { showPlan } from "../show-plan.ts";
 
 type Follow = Answer<"follow.get">;
 type Delivery = Answer<"follow.deliveries">["deliveries"][number];
@@ -20,6 +21,7 @@ interface FollowOptions {
   readonly status?: true;
   readonly deliveries?: true;
   readonly now?: true;
+  readonly plan?: true;
 }
 
 /** Adds `berth follow` and `berth unfollow`: deploys from GitHub, GitLab, Gitea and other git servers. */
@@ -33,6 +35,7 @@ export function addFollow(program: Command, ctx: CliContext): void {
       "berth follow git@git.example.com:acme/shop.git --host-key SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU",
       "berth follow --status",
       "berth follow --deliveries",
+      "berth follow --plan",
       "berth follow --now",
     ],
   })
@@ -47,9 +50,14 @@ export function addFollow(program: Command, ctx: CliContext): void {
     .option("--deliveries", "list what triggered fetches, and their results")
     .option("--status", "show what is followed and the newest deliveries")
     .option("--now", "fetch the branch now, and deploy its newest commit even if it failed before")
+    .option(
+      "--plan",
+      "fetch the branch now, and show what a deploy of its newest commit would do; with a URL, deploy nothing yet",
+    )
     .action(async (url: string | undefined, options: FollowOptions) => {
       const slug = await currentProject(ctx);
       if (url !== undefined) return start(ctx, { slug, url }, options);
+      if (options.plan === true) return planNow(ctx, slug);
       if (options.now === true) return fetchNow(ctx, slug);
       if (options.deliveries === true) return showDeliveries(ctx, slug);
       return showStatus(ctx, slug);
@@ -64,12 +72,15 @@ async function start(ctx: CliContext, { slug, url }: { slug: string; url: string
   const from = { stdin: options.tokenStdin === true, option: "--token-stdin" };
   const token = from.stdin || options.token === true ? (await askSecret(ctx, "Access token", from)).trim() : undefined;
   const { branch = "main", hostKey: host_key } = options;
-  const body = { url, branch, provider, token, host_key };
+  const deploy = options.plan !== true;
+  const body = { url, branch, provider, token, host_key, deploy };
   const made = await (await ctx.client()).call("follow.set", { params: { slug }, body });
-  ctx.output.result(made, (paint) => describeStart(paint, slug, made));
+  ctx.output.result(made, (paint) => describeStart(paint, slug, { ...made, deploy }));
 }
 
-function describeStart(paint: Paint, slug: string, made: Answer<"follow.set">): string {
+type Started = Answer<"follow.set"> & { readonly deploy: boolean };
+
+function describeStart(paint: Paint, slug: string, made: Started): string {
   const lines = [`${slug} follows the branch ${made.branch} of ${made.url}.`];
   if (made.public_key !== null)
     lines.push(
@@ -84,7 +95,8 @@ function describeStart(paint: Paint, slug: string, made: Answer<"follow.set">): 
       `  URL     ${made.hook_url}`,
       `  secret  ${paint.bold(made.secret)}  (shown this once)`,
     );
-  lines.push("", "`berth follow --now` fetches the branch now; `berth follow --status` shows the result.");
+  if (!made.deploy) lines.push("", "`berth follow --plan` shows what a deploy would do; `berth follow --now` deploys.");
+  else lines.push("", "`berth follow --now` fetches the branch now; `berth follow --status` shows the result.");
   return lines.join("\n");
 }
 
@@ -137,10 +149,7 @@ function outcomeOf({ status, reason, build }: Delivery): string {
 const waitMs = 120_000;
 
 async function fetchNow(ctx: CliContext, slug: string): Promise<void> {
-  const client = await ctx.client();
-  const asked = await client.call("follow.fetch", { params: { slug } });
-  const ended = await awaitDelivery(client, slug, asked);
-  const problem = ended.status === "waiting" ? (await client.call("follow.get", { params: { slug } })).problem : null;
+  const { ended, problem } = await fetchBranch(await ctx.client(), slug, true);
   ctx.output.result(ended, () => {
     if (ended.build !== null)
       return `Fetched ${ended.commit?.slice(0, 8)}: build ${ended.build.number}. \`berth builds logs ${ended.build.id}\` shows it.`;
@@ -149,6 +158,22 @@ async function fetchNow(ctx: CliContext, slug: string): Promise<void> {
     return oneLine(ended.reason ?? "", 300);
   });
   if (problem !== null) throw new CliError("refused", "not_fetched", { message: oneLine(problem, 300) });
+}
+
+async function planNow(ctx: CliContext, slug: string): Promise<void> {
+  const client = await ctx.client();
+  const { ended, problem } = await fetchBranch(client, slug, false);
+  if (ended.commit === null)
+    throw new CliError("refused", "not_fetched", { message: oneLine(problem ?? "The fetch is still under way.", 300) });
+  showPlan(ctx, await client.call("builds.plan", { params: { slug }, body: { ref: ended.commit } }));
+}
+
+/** Fetches the branch. The problem is that of a fetch that failed. */
+async function fetchBranch(client: Client, slug: string, deploy: boolean) {
+  const asked = await client.call("follow.fetch", { params: { slug }, body: { deploy } });
+  const ended = await awaitDelivery(client, slug, asked);
+  const problem = ended.status === "waiting" ? (await client.call("follow.get", { params: { slug } })).problem : null;
+  return { ended, problem };
 }
 
 /** Waits until the fetch has ended, or has failed once. */

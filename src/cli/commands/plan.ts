@@ -1,12 +1,12 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import type { Answer, Client } from "../../contract/client.ts";
-import { planLines } from "../../contract/plan-lines.ts";
 import { addCommand } from "../command-tree.ts";
 import { openProject, type CliContext } from "../context.ts";
-import { CliError, usageError } from "../failures.ts";
+import { usageError } from "../failures.ts";
 import { repositoryRoot } from "../git.ts";
 import { withProgress } from "../render/progress.ts";
+import { showPlan } from "../show-plan.ts";
 import { archiveOf, sourceFiles } from "../source-files.ts";
 
 /** Adds `berth plan`: what a deploy would do, without doing it. */
@@ -26,9 +26,7 @@ export function addPlan(program: Command, ctx: CliContext): void {
       if (ref !== undefined && dir !== undefined) throw usageError("Give either a branch or commit, or --dir.");
       const { slug, client } = await openProject(ctx);
       const plan = await (ref === undefined ? planFolder(ctx, client, { slug, dir }) : planRef(ctx, client, slug, ref));
-      ctx.output.result(plan, () => planLines(plan).join("\n"));
-      if (plan.failure !== null)
-        throw new CliError("deploymentFailed", plan.failure.code, { message: "A deploy of this would fail." });
+      showPlan(ctx, plan);
     });
 }
 

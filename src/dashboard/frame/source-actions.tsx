@@ -60,7 +60,7 @@ export const Fetch = plainAction({
   row: "follow.fetch",
   title: () => "Fetch the followed repository",
   submit: "Fetch now",
-  input: (slug) => ({ params: { slug } }),
+  input: (slug) => ({ params: { slug }, body: {} }),
   text: "If the branch points at another commit by now, that is deployed.",
   to: "settings",
 });

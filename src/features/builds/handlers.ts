@@ -48,7 +48,9 @@ export const builds: Handlers<"builds"> = {
     const commit = query.commit === undefined ? newest : await source.deployedAs(ctx, query.commit);
     if (commit === undefined) return ctx.fail("not_found", noSuchCommit);
     if (commit === null)
-      return query.path === undefined ? { commit, ahead, files: [], text: null } : ctx.fail("not_found");
+      return query.path === undefined
+        ? { commit, ahead, files: [], text: null }
+        : ctx.fail("not_found", { error: "The project has no source code yet." });
     if (query.path === undefined)
       return {
         commit,
@@ -58,7 +60,8 @@ export const builds: Handlers<"builds"> = {
       };
     const file = { path: query.path, maxBytes: limits.file_text_bytes };
     const bytes = await repositories.read(ctx.project.id, commit, file);
-    if (bytes === null) return ctx.fail("not_found");
+    if (bytes === null)
+      return ctx.fail("not_found", { error: `The commit ${commit.slice(0, 8)} has no file ${query.path}.` });
     return { commit, ahead, files: [], text: textOf(bytes) };
   },
 

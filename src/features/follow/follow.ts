@@ -25,7 +25,7 @@ export {
 export * from "./preview-queries.ts";
 export * from "./comment-queries.ts";
 export { commentHost, commentMarker, commentText, type CommentHost } from "./comment-rules.ts";
-export { retryAfterMs, showsStatuses, statusRequest, type HostRequest } from "./rules.ts";
+export { planEvent, retryAfterMs, showsStatuses, statusRequest, type HostRequest } from "./rules.ts";
 
 const names = { key: "follow_key", token: "follow_token", secret: "follow_secret" } as const;
 

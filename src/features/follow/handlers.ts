@@ -8,7 +8,7 @@ import { requireMayDeploy } from "../builds/builds.ts";
 import { sealFollow } from "./follow.ts";
 import * as queries from "./queries.ts";
 import { fingerprintOf } from "../../kit/ssh-fingerprint.ts";
-import { providerOf, readHostKey } from "./rules.ts";
+import { planEvent, providerOf, readHostKey } from "./rules.ts";
 
 const mostManualPerMinute = 10;
 
@@ -47,6 +47,8 @@ export const follow: Handlers<"follow"> = {
       ...(sealed as { sealed_token?: Buffer | null }),
       ...hostKey,
     });
+    if (body.deploy) await queries.deployWaiting(tx, id);
+    else await insertManual(ctx, row, false);
     await platform.wakeups.send(tx, "follow", id);
     ctx.note({ target: url, detail: { branch, provider } });
     return { ...present(platform, row), secret };
@@ -63,20 +65,20 @@ export const follow: Handlers<"follow"> = {
     return undefined;
   },
 
-  async fetch(ctx) {
+  async fetch(ctx, { body: { deploy } }) {
     requireMayDeploy(ctx);
-    const { id, org_id, url, branch } = await followOf(ctx);
+    const followed = await followOf(ctx);
+    const { id, url, branch } = followed;
     if ((await queries.countManual(ctx.tx, id)) >= mostManualPerMinute)
       return ctx.fail("rate_limited", {
         error: `The branch was fetched by hand ${mostManualPerMinute} times in the last minute.`,
         retryAfterSeconds: 60,
       });
-    const delivery = { id: newId("fdl"), org_id, follow_id: id, source: "manual", event: "fetch" } as const;
-    await queries.insertDelivery(ctx.tx, { ...delivery, status: "waiting", signed: true });
+    const delivery = await insertManual(ctx, followed, deploy);
     await queries.requestFetch(ctx.tx, id, "person");
     await ctx.platform.wakeups.send(ctx.tx, "follow", id);
     ctx.note({ target: url, detail: { branch } });
-    return presentDelivery(await queries.selectDelivery(ctx.tx, id, delivery.id));
+    return presentDelivery(await queries.selectDelivery(ctx.tx, id, delivery));
   },
 
   async deliveries(ctx, { query }) {
@@ -86,6 +88,18 @@ export const follow: Handlers<"follow"> = {
     return { deliveries: shown.map(presentDelivery), next_cursor };
   },
 };
+
+/** Inserts what a person requests, and returns its id. */
+async function insertManual(
+  { tx }: Pick<Context<"follow.fetch">, "tx">,
+  { id: follow_id, org_id }: Pick<queries.FollowRow, "id" | "org_id">,
+  deploy: boolean,
+): Promise<string> {
+  const id = newId("fdl");
+  const event = deploy ? "fetch" : planEvent;
+  await queries.insertDelivery(tx, { id, org_id, follow_id, source: "manual", event, status: "waiting", signed: true });
+  return id;
+}
 
 const nothingFollowed = {
   error: "The project does not follow a repository.",

@@ -7,6 +7,7 @@ import { claimRow, holds, nextRow, type InProgress, type Lease } from "../../sto
 import { provenNow } from "../../store/proven-time.ts";
 import type { Tables } from "../../store/tables.ts";
 import type { ProjectKey } from "../projects/projects.ts";
+import { planEvent } from "./rules.ts";
 
 export type FollowRow = Selectable<Tables["project_follow"]>;
 
@@ -88,6 +89,16 @@ export async function insertDelivery(tx: Tx | Db, delivery: NewDelivery): Promis
   await tx
     .insertInto("follow_delivery")
     .values({ ...delivery, ...finished })
+    .execute();
+}
+
+/** Lets waiting fetches for a plan deploy, too. */
+export async function deployWaiting(tx: Tx, followId: string): Promise<void> {
+  const waiting = { follow_id: followId, status: "waiting", event: planEvent } as const;
+  await tx
+    .updateTable("follow_delivery")
+    .set({ event: "fetch" })
+    .where(({ and }) => and(waiting))
     .execute();
 }
 
@@ -186,7 +197,7 @@ export function takeFollow(db: Db, owner: string, inProgress: InProgress): Promi
 export async function waitingDeliveries(db: Db, followId: string, branch: string | null = null) {
   return db
     .selectFrom("follow_delivery")
-    .select(["id", "source", "commit"])
+    .select(["id", "source", "event", "commit"])
     .where(({ and }) => and({ follow_id: followId, status: "waiting" }))
     .where("branch", branch === null ? "is" : "=", branch)
     .orderBy("id", "desc")

@@ -21,6 +21,9 @@ export type HookReading = { readonly event: string; readonly commit: string | nu
     | { readonly outcome: "ignored"; readonly signed: boolean; readonly reason: string }
   );
 
+/** The event of a delivery that requests what is fetched only for a plan. */
+export const planEvent = "plan";
+
 export interface WantedBranches {
   readonly branch: string;
   /** Patterns of branches that get a preview. */

@@ -5,6 +5,7 @@ import {
   endFetch,
   insertDelivery,
   openFollow,
+  planEvent,
   queueCommitStatus,
   retryAfterMs,
   showsStatuses,
@@ -84,6 +85,8 @@ async function build(fetch: Fetch, fetched: Queued): Promise<void> {
   const source = { commit, quarantine, pin: "follow", limits: settings.follow.treeLimits };
   const kept = await keepSource(ports, { org_id, project_id }, source);
   if (kept.outcome === "refused") return ignore(fetch, fetched, `${kept.summary} ${kept.hint}`);
+  if (fetch.waiting.length > 0 && fetch.waiting.every(({ event }) => event === planEvent))
+    return ignore(fetch, fetched, "Fetched for a plan: nothing is deployed.");
   const { id, message, author } = kept;
   await conclude(fetch, fetched, async (tx) => {
     const build = { id, org_id, project_id, origin: "follow", commit, branch: place.branch, message, author } as const;

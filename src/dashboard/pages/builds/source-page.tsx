@@ -85,6 +85,16 @@ interface FolderViewProps {
 
 function FolderView({ files, commit, path }: FolderViewProps) {
   const { slug } = route.useParams();
+  const entries = entriesOf(files, path);
+  if (entries.length === 0 && path !== "")
+    return (
+      <>
+        <Crumbs path={path} />
+        <Empty icon={<Folder size={24} />} title="No such folder">
+          The commit {shortCommit(commit)} has no folder <Mono>{path}</Mono>.
+        </Empty>
+      </>
+    );
   return (
     <>
       <div className="flex items-center justify-between gap-4">
@@ -92,7 +102,7 @@ function FolderView({ files, commit, path }: FolderViewProps) {
         <Mono className="text-sm text-faint">{shortCommit(commit)}</Mono>
       </div>
       <ul className="divide-y divide-line rounded-md border border-line text-sm">
-        {entriesOf(files, path).map(({ name, sizeBytes }) => (
+        {entries.map(({ name, sizeBytes }) => (
           <li key={name}>
             <Link
               to="/projects/$slug/files"

@@ -20,10 +20,8 @@ export function FollowDialog({ slug, of, onClose }: FollowDialogProps) {
     <FormDialog
       title={of === null ? "Follow a repository" : "Follow another branch"}
       submit="Follow"
-      busy={follow.isPending}
-      error={follow.error}
       why={why}
-      onSubmit={(form) => follow.mutate({ params: { slug }, body: followIn(form) })}
+      onSubmit={(form) => follow.mutateAsync({ params: { slug }, body: followIn(form) })}
       onClose={onClose}
     >
       <FollowFields of={of} />

@@ -58,7 +58,7 @@ interface ActionsProps {
 function Actions({ slug, fetch, onOpen }: ActionsProps) {
   return (
     <div className="flex flex-wrap items-center gap-2">
-      <Button row="follow.fetch" busy={fetch.isPending} onClick={() => fetch.mutate({ params: { slug } })}>
+      <Button row="follow.fetch" busy={fetch.isPending} onClick={() => fetch.mutate({ params: { slug }, body: {} })}>
         Fetch now
       </Button>
       <Button row="follow.set" onClick={() => onOpen("follow")}>

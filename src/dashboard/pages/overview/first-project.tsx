@@ -34,8 +34,11 @@ export function FirstProject({ onCreate }: { readonly onCreate: () => void }) {
         <Command>{"berth create my-app"}</Command>
         <Command>{firstPush}</Command>
         <p className="max-w-[64ch] text-sm text-muted">
-          <code>berth</code> is in the folder <code>bin</code> of Berth's checkout. The login asks for an API token; the
-          second command adds the git remote that the third one pushes to.
+          <code>berth</code> comes with Berth, and{" "}
+          <a href="/docs/cli" className="text-accent underline underline-offset-2">
+            to other machines by the same installer
+          </a>
+          . The login asks for an API token; the second command adds the git remote that the third one pushes to.
         </p>
       </div>
       <div className="flex flex-wrap items-center gap-3 border-t border-line pt-4 text-sm text-muted">

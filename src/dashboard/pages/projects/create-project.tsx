@@ -18,7 +18,7 @@ export function CreateProject({ onClose }: { readonly onClose: () => void }) {
   const [source, setSource] = useState("");
   const template = data?.templates.find(({ name }) => name === from);
   const slug = typed ?? template?.name ?? slugOfSource(source);
-  const { begin, show, follow, isBusy, error } = useBeginning(slug, onClose);
+  const { begin, show, follow } = useBeginning(slug, onClose);
   const why = useWhyNot("projects.create");
   const hasContainers = useMe().platform.runtime !== "process";
   const whyNoDatabase = useWhyNot("database.create");
@@ -28,10 +28,7 @@ export function CreateProject({ onClose }: { readonly onClose: () => void }) {
       title="New project"
       submit="Create"
       why={why}
-      busy={isBusy}
-      error={error}
-      // The hooks show why it failed.
-      onSubmit={(form) => void begin(form, template).catch(() => {})}
+      onSubmit={(form) => begin(form, template)}
       onClose={onClose}
     >
       <SelectField
@@ -79,7 +76,7 @@ export function CreateProject({ onClose }: { readonly onClose: () => void }) {
         maxLength={100}
         placeholder={slug}
       />
-      {template === undefined && (
+      {template === undefined && from !== repository && (
         <Checkbox
           name="database"
           label="With a PostgreSQL database, whose address is in DATABASE_URL"
@@ -99,7 +96,7 @@ function useBeginning(slug: string, onClose: () => void) {
   const database = useAction("database.create");
   const follow = useAction("follow.set");
   const deploy = useAction("deployments.create");
-  const templates = useDeployTemplate();
+  const deployTemplate = useDeployTemplate();
   const params = { slug };
   const showBuild = (id: string) => navigate({ to: "/projects/$slug/builds/$id", params: { slug, id } });
   /** Shows the first build if it has come, else the page that waits for it. */
@@ -109,10 +106,10 @@ function useBeginning(slug: string, onClose: () => void) {
     return builds[0] === undefined ? navigate({ to: "/projects/$slug", params }) : showBuild(builds[0].id);
   };
   const begin = async (form: FormData, template: Template | undefined) => {
-    const body = { slug, name: textOf(form, "name") || slug };
-    if (create.data?.slug !== slug) await create.mutateAsync({ body });
+    const name = textOf(form, "name") || slug;
+    if (create.data?.slug !== slug) await create.mutateAsync({ body: { slug, name } });
     if (template !== undefined) {
-      const id = await templates.deploy(slug, template);
+      const id = await deployTemplate(slug, template);
       onClose();
       return showBuild(id);
     }
@@ -123,14 +120,12 @@ function useBeginning(slug: string, onClose: () => void) {
       onClose();
       return showBuild(id);
     }
-    if (textOf(form, "from") === repository) return follow.mutateAsync({ params, body: followIn(form) });
+    // The project's page shows the plan of what is fetched.
+    if (textOf(form, "from") === repository)
+      return follow.mutateAsync({ params, body: { ...followIn(form), deploy: false } });
     return show();
   };
-  return {
-    ...{ begin, show, follow },
-    isBusy: [create, database, follow, deploy].some(({ isPending }) => isPending) || templates.isBusy,
-    error: create.error ?? database.error ?? follow.error ?? deploy.error ?? templates.error,
-  };
+  return { begin, show, follow };
 }
 
 /** Returns what a project may be called that begins with this repository or image: the last part of its address. */
