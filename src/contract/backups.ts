@@ -4,6 +4,8 @@ import {
   id,
   idCursor,
   insideStorage,
+  keptFiles,
+  liveFile,
   instant,
   pageQuery,
   nextCursor,
@@ -209,7 +211,7 @@ export const rows = [
     approval: true,
     body: z
       .strictObject({
-        path: insideStorage.refine((path) => path.split("/")[0] !== ".restored", "must lead to live files"),
+        path: liveFile,
         /** A backup of files. */
         backup_id: backupId.optional(),
         /** Instead of a backup: a folder below `$STORAGE_DIR/.restored`, from where the path is moved. */
@@ -226,10 +228,7 @@ export const rows = [
       }),
     result: z.object({
       path: z.string(),
-      /** Where the replaced file or folder is kept, below `$STORAGE_DIR`; null: nothing was replaced. */
-      kept: z.string().nullable(),
-      /** The `folder` that brings it back. */
-      kept_folder: z.string().nullable(),
+      ...keptFiles,
     }),
     success: [201],
     errors: ["operation_in_progress", "conflict", "backup_damaged", "storage_full"],

@@ -68,7 +68,8 @@ export type Answer<N extends RouteName> = RouteNamed<N>["result"] extends z.ZodT
 /** The input of a row: path parameters and a body are required where the row has them; a query is always optional. */
 export type CallInput<N extends RouteName> = ParamsInput<N> &
   QueryInput<N> &
-  BodyInput<N> & { readonly signal?: AbortSignal | undefined };
+  BodyInput<N> &
+  Pick<AnyInput, "fetch" | "signal">;
 
 /** The input of any row. */
 export interface AnyInput {
@@ -79,6 +80,8 @@ export interface AnyInput {
   readonly upload?: ReadableStream<Uint8Array> | Uint8Array<ArrayBuffer> | Blob | undefined;
   /** Makes repeating a write safe: the server returns the first response without running the write again. */
   readonly idempotencyKey?: string | undefined;
+  /** Replaces `fetch` for this call, for example to report how much of a file was sent. */
+  readonly fetch?: typeof fetch | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -94,7 +97,7 @@ type QueryInput<N extends RouteName> = [Keys<N, "query">] extends [never]
   : { readonly query?: { readonly [K in Keys<N, "query">]?: QueryValue | undefined } };
 type BodyInput<N extends RouteName> = RouteNamed<N>["body"] extends z.ZodType
   ? { readonly body: z.input<RouteNamed<N>["body"]> }
-  : RouteNamed<N>["upload"] extends true
+  : RouteNamed<N>["upload"] extends string
     ? { readonly upload: NonNullable<AnyInput["upload"]> }
     : object;
 
@@ -109,7 +112,7 @@ async function exchange(options: ClientOptions, row: Row, input: AnyInput): Prom
   const signal = input.signal === undefined ? timeout : AbortSignal.any([timeout, input.signal]);
   const url = options.baseUrl + pathOf(row, input.params ?? {}) + queryOf(input.query ?? {});
   try {
-    const response = await (options.fetch ?? fetch)(url, { ...requestOf(options, row, input), signal });
+    const response = await (input.fetch ?? options.fetch ?? fetch)(url, { ...requestOf(options, row, input), signal });
     const shape = String(input.query?.["dry_run"]) === "true" && changes(row) ? dryRun : row.result;
     return await readAnswer(response, shape, options.baseUrl);
   } catch (fault) {
@@ -190,7 +193,7 @@ function requestOf(options: ClientOptions, row: Row, { body, upload, idempotency
   if (idempotencyKey !== undefined) headers["idempotency-key"] = idempotencyKey;
   if (options.token !== undefined) headers["authorization"] = `Bearer ${options.token}`;
   if (upload !== undefined) {
-    headers["content-type"] = "application/x-tar";
+    headers["content-type"] = row.upload === "file" ? "application/octet-stream" : "application/x-tar";
     return { method: row.method, headers, redirect: "manual", body: upload, ...halfDuplex };
   }
   if (body === undefined) return { method: row.method, headers, redirect: "manual" };

@@ -2,10 +2,13 @@ import { z } from "zod";
 import { backupId } from "./backups.ts";
 import {
   insideStorage,
+  keptFiles,
+  liveFile,
   nextCursor,
   numberCursor,
   ofProject,
   pageQuery,
+  queryFlag,
   queryInteger,
   slugParam,
   timestamp,
@@ -90,6 +93,33 @@ export const rows = [
     errors: ["conflict", "backup_damaged"],
     large: true,
     summary: "Read a file of a project's storage, or of a backup of it, a mebibyte at a time from an offset",
+  }),
+  row({
+    ...ofProject,
+    name: "disk.write",
+    request: "PUT /v1/projects/:slug/disk/file",
+    may: "member projects:write",
+    approval: true,
+    query: z.object({
+      path: liveFile,
+      size_bytes: queryInteger(0, limits.stored_upload_bytes, 0),
+      /** Refused when the body is another file. A token in approval mode that replaces something must give it. */
+      sha256: z
+        .string()
+        .regex(/^[0-9a-f]{64}$/, "must be 64 hexadecimal digits")
+        .optional(),
+      /** Without it, the request is refused if the path exists. */
+      replace: queryFlag,
+    }),
+    upload: "file",
+    result: z.object({ path: z.string(), size_bytes: bytes, ...keptFiles }),
+    success: [201],
+    errors: ["conflict", "storage_full", "disk_limit_reached"],
+    activity: "disk.file_written",
+    handles_source: true,
+    waits: true,
+    summary:
+      "Write a file of up to 256 MiB, the body, into a project's storage folder, as a whole or not at all; what it replaces is kept",
   }),
   row({
     ...ofProject,

@@ -84,6 +84,7 @@ export const limits = {
   compare_seconds: 10,
   stored_files_listed: 500,
   stored_file_bytes: 1024 * 1024,
+  stored_upload_bytes: 256 * 1024 * 1024,
   file_text_bytes: 256 * 1024,
   pack_bytes: 256 * 1024 * 1024,
   tree_entries: 200_000,

@@ -156,7 +156,7 @@ function operation(row: Row, { schemas: components, responses }: Components): Js
       ...parameters("query", row.query),
       ...(changes(row) ? ofWritesHere : []),
     ],
-    ...(row.upload ? { requestBody: { required: true, content: archive } } : {}),
+    ...(row.upload === null ? {} : { requestBody: { required: true, content: files[row.upload] } }),
     ...(row.body === null
       ? {}
       : {
@@ -172,9 +172,11 @@ function operation(row: Row, { schemas: components, responses }: Components): Js
   };
 }
 
-const archive = Object.fromEntries(
-  ["application/x-tar", "application/gzip"].map((type) => [type, { schema: { type: "string", format: "binary" } }]),
-);
+const binary = { schema: { type: "string", format: "binary" } };
+const files = {
+  archive: { "application/x-tar": binary, "application/gzip": binary },
+  file: { "application/octet-stream": binary },
+};
 
 function rights(row: Row): string {
   const who = {

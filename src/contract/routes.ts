@@ -85,7 +85,7 @@ export type RouteNamed<N extends RouteName> = Extract<Routes, { name: N }>;
 /** The parsed path parameters that a handler receives. */
 export type Params<N extends RouteName> = z.output<RouteNamed<N>["params"]>;
 export type Query<N extends RouteName> = z.output<RouteNamed<N>["query"]>;
-export type Body<N extends RouteName> = RouteNamed<N>["upload"] extends true
+export type Body<N extends RouteName> = RouteNamed<N>["upload"] extends string
   ? AsyncIterable<Uint8Array>
   : RouteNamed<N>["body"] extends z.ZodType
     ? z.output<RouteNamed<N>["body"]>

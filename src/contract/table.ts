@@ -26,8 +26,8 @@ export interface Row {
   readonly params: z.ZodObject;
   readonly query: z.ZodObject;
   readonly body: z.ZodObject | null;
-  /** The body is a file, not JSON; the handler reads it as a stream. */
-  readonly upload: boolean;
+  /** The body is a file, not JSON, and the handler reads it as a stream: a tar archive, plain or gzip, or any file. */
+  readonly upload: "archive" | "file" | null;
   /** The maximum size of a body; null: unlimited. */
   readonly body_bytes: number | null;
   /** Null when the response has no body (204). Undeclared fields never leave the server. */
@@ -91,7 +91,7 @@ const defaults = {
   params: noFields,
   query: noFields,
   body: null,
-  upload: false,
+  upload: null,
   body_bytes: null,
   result: null,
   secret: null,
@@ -323,3 +323,14 @@ export const insideStorage = z
     (path) => path.split("/").every((part) => part !== "" && part !== "." && part !== "..") && !path.includes("\0"),
     "must be a relative path below the storage folder, such as uploads/old",
   );
+
+/** What a change of the live files replaced. */
+export const keptFiles = {
+  /** Where the replaced file or folder is kept, below `$STORAGE_DIR`; null: nothing was replaced. */
+  kept: z.string().nullable(),
+  /** The `folder` with which `backups.restore_path` brings it back. */
+  kept_folder: z.string().nullable(),
+};
+
+/** A path of the live files there. */
+export const liveFile = insideStorage.refine((path) => path.split("/")[0] !== ".restored", "must lead to live files");

@@ -201,7 +201,8 @@ export class Call {
       params,
       // The query as sent, because a human approved exactly this request, whichever part of it the row reads.
       query: this.#request.query,
-      body: input.body,
+      // A file is read only once, by its handler; its digest is in the query.
+      body: this.#row.upload === null ? input.body : undefined,
       secrets: secretFields(this.#row),
       project_id,
       target,

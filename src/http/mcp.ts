@@ -126,7 +126,7 @@ const adminWarning =
   "This login is the platform administrator's: it reaches settings of every organization, so change only what the user asked for.";
 
 const rows = (routes as readonly Row[])
-  .filter(({ upload }) => !upload)
+  .filter(({ upload }) => upload === null)
   .map((row) => ({
     row,
     pattern: new RegExp(`^${row.path.replaceAll(".", "\\.").replaceAll(/:(\w+)/g, "(?<$1>[^/]+)")}$`),

@@ -20,10 +20,14 @@ export function parseInput(row: Row, raw: RawInput): ParsedInput | Refused {
   if (isImpossible(raw.params) || params.error?.issues.some((issue) => issue.path[0] === nameParameter(row)))
     return new Refused("not_found");
   const query = row.query.safeParse(raw.query);
-  const given = row.upload ? {} : withoutOrganization(raw.body);
+  const given = row.upload !== null ? {} : withoutOrganization(raw.body);
   const body: Parsed = (row.body ?? noBody).safeParse(given);
   if (params.success && query.success && body.success)
-    return { params: params.data, query: query.data, body: row.upload ? (raw.body ?? []) : row.body && body.data };
+    return {
+      params: params.data,
+      query: query.data,
+      body: row.upload !== null ? (raw.body ?? []) : row.body && body.data,
+    };
   const issues = [params, query, body].flatMap((parsed: Parsed) => (parsed.success ? [] : parsed.error.issues));
   return invalid(issues.slice(0, mostDetails).flatMap(detailsOf).slice(0, mostDetails));
 }

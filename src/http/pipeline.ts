@@ -64,7 +64,7 @@ async function changeOnce(
   const { method, path } = row;
   const { params, query } = request;
   // A file can be read only once, by its handler.
-  const body = row.upload ? null : request.body;
+  const body = row.upload !== null ? null : request.body;
   const same = { method, path, params, query, body };
   const outcome = await claimKey(options.platform, {
     key,

@@ -113,7 +113,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     outcomeDeadlineMs,
     log,
   };
-  for (const row of routes) if (!row.upload) addRoute(app, row, pipeline);
+  for (const row of routes) if (row.upload === null) addRoute(app, row, pipeline);
   addUploads(app, pipeline, limits.requestTimeoutMs);
   addMcp(app, { ...pipeline, authenticator: all, http: limits, goneSignal });
   const checks = { checkHead: headCheckOf(options), addressOf, forward: options.forward ?? null };
@@ -174,7 +174,7 @@ function createApp(options: HttpOptions, limits: HttpLimits): FastifyInstance {
       return void answerUnrouted(options.log, request as FastifyRequest, reply as FastifyReply);
     if (request.raw.url !== undefined && Buffer.byteLength(request.raw.url) > limits.urlBytes)
       return done(new Refused("payload_too_large", { error: "The URL is too long." }));
-    const isUpload = (request.routeOptions.config as { upload?: boolean }).upload === true;
+    const isUpload = ((request.routeOptions.config as Partial<Pick<Row, "upload">>).upload ?? null) !== null;
     if (hasBody(request) && !isUpload) limitBodyTime(request.raw, reply.raw, limits.requestTimeoutMs);
     done();
   });
@@ -275,7 +275,7 @@ function addUploads(app: FastifyInstance, options: PipelineOptions, silenceMs: n
       raw.once("end", () => raw.setTimeout(0));
     });
     uploads.addHook("onError", async ({ raw }) => drain(raw));
-    for (const row of routes) if (row.upload) addRoute(uploads, row, options);
+    for (const row of routes) if (row.upload !== null) addRoute(uploads, row, options);
   });
 }
 

@@ -169,6 +169,17 @@ export function projectRows(subject: () => Subject): void {
     assert.deepEqual([Buffer.from(read.base64, "base64").toString(), read.next_offset], ["kept", null]);
     await subject().expect(404, "GET", "/v1/projects/shop/disk/files?path=kept");
     await subject().expect(400, "GET", "/v1/projects/shop/disk/file?path=../kept");
+    const put = "/v1/projects/shop/disk/file?path=put/note&size_bytes=5";
+    const file = { body: "hello", headers: { "content-type": "application/octet-stream" } };
+    const { body: written } = await subject().expect(201, "PUT", put, file);
+    assert.deepEqual(written, { path: "put/note", size_bytes: 5, kept: null, kept_folder: null });
+    assert.match((await subject().expect(409, "PUT", put, file)).body.error, /put\/note is there, a file of 5 B/);
+    const { body: instead } = await subject().expect(201, "PUT", `${put}&replace=true`, file);
+    assert.equal(instead.kept, `.restored/${instead.kept_folder}/put/note`);
+    for (const wrong of [put.replace("=5", "=4"), put.replace("=5", "=6"), `${put}&sha256=${"0".repeat(64)}`])
+      await subject().expect(400, "PUT", `${wrong}&replace=true`, file);
+    const { body: there } = await subject().expect(200, "GET", "/v1/projects/shop/disk/file?path=put/note");
+    assert.equal(Buffer.from(there.base64, "base64").toString(), "hello");
     const { body: asked } = await subject().expect(201, "POST", "/v1/projects/shop/backups", {
       body: { content: "files" },
     });
@@ -193,8 +204,8 @@ export function projectRows(subject: () => Subject): void {
     await subject().expect(404, "GET", `/v1/projects/shop/disk/file?path=none&${within}`);
     await subject().expect(404, "GET", "/v1/projects/shop/disk/files?backup=bak_none");
     const restore = { as: "member", body: { path: "kept", backup_id: asked.id } };
-    const { body: there } = await subject().expect(409, "POST", "/v1/projects/shop/restore/path", restore);
-    assert.match(there.error, /kept is there, a file of 4 B/);
+    const { body: refused } = await subject().expect(409, "POST", "/v1/projects/shop/restore/path", restore);
+    assert.match(refused.error, /kept is there, a file of 4 B/);
     const replacing = { as: "member", body: { ...restore.body, replace: true } };
     const { body: replaced } = await subject().expect(201, "POST", "/v1/projects/shop/restore/path", replacing);
     assert.equal(replaced.kept, `.restored/${replaced.kept_folder}/kept`);

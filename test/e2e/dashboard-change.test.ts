@@ -7,6 +7,7 @@ import type { Answer, Client } from "../../src/contract/client.ts";
 import { eventually } from "../support/eventually.ts";
 import { looksRight, screens } from "./dashboard-page.ts";
 import { countedClicks } from "./dashboard-clicks.ts";
+import { uploadsFiles } from "./dashboard-storage.ts";
 import {
   at,
   context,
@@ -336,7 +337,7 @@ test("a terminal runs a shell, follows the size of the window, and shows its exi
   await visitor.context().close();
 });
 
-test("the files that an application keeps are listed, and one is downloaded", { skip }, async () => {
+test("the files that an application keeps are listed, downloaded and uploaded", { skip }, async () => {
   const command = 'mkdir -p "$STORAGE_DIR/papers" && head -c 1500000 /dev/zero > "$STORAGE_DIR/papers/large"';
   const { run } = await client.call("runs.create", { params, body: { command } });
   assert.equal(run.exit_code, 0);
@@ -393,6 +394,7 @@ test("a snapshot is looked into, and a file of it put back; what it replaces is 
   await dialog.getByLabel("Type large to confirm").fill("large");
   await dialog.getByRole("button", { name: "Delete", exact: true }).click();
   await page.getByText("No files here").waitFor();
+  await uploadsFiles(client);
 });
 
 test("who has no terminal gets from sign-in to a live template in an empty organization", { skip }, async () => {
@@ -417,6 +419,7 @@ test(
   async () => {
     await remote.push(files["package.json"], { file: "package.json" });
     await remote.push(asking, { file: "server.js" });
+    await remote.push("DATABASE_URL=\n", { file: ".env.example" });
     const { owner_token: token } = await client.call("orgs.create", { body: { slug: "pier", name: "Pier" } });
     const visitor = await openPage();
     await visitor.goto(at("/"));
@@ -431,10 +434,13 @@ test(
     const suggested = (/([^/]+?)(?:\.git)?$/.exec(remote.url)?.[1] ?? "").toLowerCase().replaceAll(/[^a-z0-9]+/g, "-");
     assert.equal(await visitor.getByRole("textbox", { name: "Slug" }).inputValue(), suggested);
     await person.fill(visitor.getByRole("textbox", { name: "Slug" }), "asks");
-    await person.click(visitor.getByLabel(/^With a PostgreSQL database/));
     await looksRight(visitor);
     await person.click(button("Create"));
     await person.click(button("Done"));
+    await visitor.getByRole("heading", { name: /^Plan for main at / }).waitFor();
+    assert.ok(await visitor.getByLabel(/^With a PostgreSQL database/).isChecked(), ".env.example names one");
+    await looksRight(visitor);
+    await person.click(button("Deploy"));
     await visitor.getByRole("heading", { level: 1, name: /^(?:Build 1|Deployment #1)$/ }).waitFor();
     await visitor.getByRole("list", { name: "Stages" }).waitFor();
     await visitor.getByRole("main").getByText("Live", { exact: true }).first().waitFor();

@@ -72,6 +72,7 @@ export const losses: Readonly<Record<string, Loss>> = {
   "backups.verify": { adds: "the result of a verification" },
   "backups.promote": "asks",
   "backups.drop": "asks",
+  "disk.write": { asks_if_it_loses: "without `replace`, it is refused where something is" },
   "disk.remove": "asks",
   "disk.limits": "asks",
   "tokens.create": "asks",

@@ -30,6 +30,8 @@ const organization =
 let counter = 0;
 const fresh = () => `new-${(counter += 1)}-${process.pid}`;
 
+const sha256OfHello = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
+
 /** The permissions by row name. */
 export const permissions: Readonly<Record<string, Permission>> = {
   "self-description.capabilities": { ...open, path: () => "/v1/capabilities" },
@@ -289,6 +291,15 @@ export const permissions: Readonly<Record<string, Permission>> = {
     method: "GET",
     path: inProject("/disk/file?path=old"),
     allowed: 200,
+  },
+  "disk.write": {
+    ...ofProject,
+    scope: "projects:write",
+    approval: true,
+    method: "PUT",
+    path: inProject(`/disk/file?path=new&replace=true&size_bytes=5&sha256=${sha256OfHello}`),
+    body: () => Buffer.from("hello"),
+    allowed: 201,
   },
   "disk.remove": {
     ...ofProject,

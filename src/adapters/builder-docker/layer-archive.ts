@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { createGunzip } from "node:zlib";
+import { tarHeader, tarPadding } from "../../kit/tar-member.ts";
 
 /**
  * Streams an image in the format of `POST /images/load`, without the layers that the other engine has: that engine looks a layer up by its
@@ -20,9 +21,9 @@ export async function* layerArchive(dataRoot: string, id: string, has: HasLayers
     const notes = join(store, "layerdb", "sha256", chainOf(layers.slice(0, index + 1)));
     const files = join(dataRoot, "overlay2", await readFile(join(notes, "cache-id"), "utf8"), "diff");
     const size = await layerSize(notes);
-    yield header(nameOf(index), size);
+    yield tarHeader(nameOf(index), size);
     yield* layerBytes(notes, files);
-    yield padding(size);
+    yield tarPadding(size);
   }
   const manifest = [{ Config: `${hex}.json`, RepoTags: null, Layers: layers.map((_, index) => nameOf(index)) }];
   yield member(`${hex}.json`, config);
@@ -77,20 +78,5 @@ async function* layerBytes(notes: string, files: string): AsyncGenerator<Buffer>
 }
 
 function member(name: string, content: Buffer): Buffer {
-  return Buffer.concat([header(name, content.length), content, padding(content.length)]);
-}
-
-const padding = (size: number): Buffer => Buffer.alloc((512 - (size % 512)) % 512);
-
-/** Builds a header as in tar(5), "POSIX ustar Archives". */
-function header(name: string, size: number): Buffer {
-  const block = Buffer.alloc(512);
-  const octal = (value: number, width: number) => `${value.toString(8).padStart(width - 1, "0")}\0`;
-  block.write(name, 0);
-  block.write(octal(0o644, 8) + octal(0, 8) + octal(0, 8) + octal(size, 12) + octal(0, 12), 100);
-  block.write("        0", 148);
-  block.write("ustar\x0000", 257);
-  const sum = block.reduce((total, byte) => total + byte, 0);
-  block.write(`${octal(sum, 7)} `, 148);
-  return block;
+  return Buffer.concat([tarHeader(name, content.length), content, tarPadding(content.length)]);
 }

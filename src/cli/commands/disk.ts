@@ -1,3 +1,6 @@
+import { createHash } from "node:crypto";
+import { openAsBlob } from "node:fs";
+import { basename, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type { Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
@@ -7,6 +10,7 @@ import { addCommand, commandGroup, actCommand, listCommand, rowCommand } from ".
 import { openProject, type CliContext } from "../context.ts";
 import { usageError } from "../failures.ts";
 import { wholeNumber } from "../input.ts";
+import { withProgress } from "../render/progress.ts";
 import { paintStatus, facts, oneLine, relativeTime, type Paint } from "../render/text.ts";
 import { saveFile } from "../save-file.ts";
 
@@ -26,6 +30,7 @@ export const addDisk = commandGroup({
     }),
     addFiles,
     addGet,
+    addPut,
     addRestore,
     addRemove,
     addLimits,
@@ -81,6 +86,37 @@ function addGet(disk: Command, ctx: CliContext): void {
     });
 }
 
+function addPut(disk: Command, ctx: CliContext): void {
+  addCommand(disk, {
+    usage: "put <file> [path]",
+    summary:
+      "Write a file into $STORAGE_DIR, by default under its own name. Where something is, only with --replace, and that is kept",
+    examples: ["berth disk put photo.jpg uploads/photo.jpg", "berth disk put notes.txt --replace -p demo"],
+  })
+    .option("--replace", "put it in the place of what is there, which is kept below .restored")
+    .action(async (file: string, given: string | undefined, { replace = false }: { replace?: boolean }) => {
+      const { slug, client } = await openProject(ctx);
+      const content = await openAsBlob(resolve(ctx.environment.cwd, file)).catch(({ code }: NodeJS.ErrnoException) => {
+        throw usageError(`${file} cannot be read (${code}).`);
+      });
+      const hash = createHash("sha256");
+      for await (const chunk of content.stream() as AsyncIterable<Uint8Array>) hash.update(chunk);
+      const query = { path: given ?? basename(file), size_bytes: content.size, sha256: hash.digest("hex"), replace };
+      const put = () => client.call("disk.write", { params: { slug }, query, upload: content, signal: ctx.signal });
+      const written = await withProgress(ctx, `Sending ${bytesText(content.size)}`, put);
+      const { path, kept, kept_folder } = written;
+      ctx.output.result(
+        written,
+        (paint) =>
+          `${paint.green("Written:")} ${oneLine(path)}${kept === null ? "" : `; what was there is in ${oneLine(kept)}`}`,
+      );
+      if (kept_folder !== null) ctx.output.note(() => keptNote(path, kept_folder));
+    });
+}
+
+const keptNote = (path: string, folder: string) =>
+  `\`berth disk restore ${quoted(path)} --from ${folder} --replace\` goes back; \`berth disk remove .restored/${folder}\` deletes it.`;
+
 const addRestore = rowCommand({
   row: "backups.restore_path",
   usage: "restore <path>",
@@ -97,10 +133,7 @@ const addRestore = rowCommand({
   progress: ({ words: { path = "", slug } }) => `Restoring ${oneLine(path)} of ${slug}`,
   text: ({ path, kept }, paint) =>
     `${paint.green("Restored:")} ${oneLine(path)}${kept === null ? "" : `; what was there is in ${oneLine(kept)}`}`,
-  note: ({ path, kept_folder }) =>
-    kept_folder === null
-      ? undefined
-      : `\`berth disk restore ${quoted(path)} --from ${kept_folder} --replace\` goes back; \`berth disk remove .restored/${kept_folder}\` deletes it.`,
+  note: ({ path, kept_folder }) => (kept_folder === null ? undefined : keptNote(path, kept_folder)),
   options: (command) =>
     command
       .option("--backup <id>", "the backup of the files")

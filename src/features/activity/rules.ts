@@ -141,6 +141,7 @@ const sentences: Readonly<Record<string, (row: Telling) => string>> = {
   "backup.requested": () => "Backup requested",
   "backup.completed": () => "Backup completed",
   "backup.failed": () => "Backup failed",
+  "disk.file_written": ({ detail }) => `File ${word(detail["path"])} written to the storage folder`,
   "backup.path_restore_requested": (row) => `Restore of ${restoredOf(row)} requested`,
   "backup.restore_requested": (row) => `Restore of ${backupOf(row)} requested`,
   "backup.verification_requested": (row) => `Verification of ${backupOf(row)} requested`,

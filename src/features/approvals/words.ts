@@ -129,6 +129,12 @@ const words: { readonly [N in AskedFor]: Words } = {
     order: ({ target }) => `Drop the database ${target} beside the live one`,
     effect: () => "It is gone for good. The live database stays as it is.",
   },
+  "disk.write": {
+    order: ({ detail }) =>
+      `Replace ${text(detail["path"])} in the storage folder by a file of ${text(detail["size_bytes"])} bytes`,
+    effect: ({ detail }) =>
+      `What is there now is moved to a folder below .restored, from where it can be put back. The new file has the SHA-256 ${text(detail["sha256"])}.`,
+  },
   "disk.remove": {
     order: ({ detail }) => `Delete ${text(detail["path"])} from the storage folder`,
     effect: () => "The file, or the folder with everything in it, is deleted for good.",

@@ -112,8 +112,8 @@ export async function restorableBackup(tx: Db | Tx, key: ProjectKey, reach: Pick
   return (await isPurged(tx, { org_id, project_id: backup.project_id })) ? backup : undefined;
 }
 
-/** Returns a new name for an additional database, such as `restored_20260101_0123456789`. */
-export function furtherName(word: "restored" | "imported"): string {
+/** Returns a new name for an additional database or a folder below `.restored`, such as `restored_20260101_0123456789`. */
+export function furtherName(word: "restored" | "imported" | "uploaded"): string {
   return `${word}_${new Date().toISOString().slice(0, 10).replaceAll("-", "")}_${randomBytes(5).toString("hex")}`;
 }
 

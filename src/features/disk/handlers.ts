@@ -5,6 +5,7 @@ import { recordEvent } from "../activity/activity.ts";
 import * as backups from "../backups/backups.ts";
 import type { Context, Handlers } from "../context.ts";
 import { diskUseOf } from "./disk.ts";
+import { ownerOf, writeFile } from "./write-file.ts";
 import { saveStorageSize, selectBackupsBytes, setOwnLimits, storageOf } from "./queries.ts";
 
 export const disk: Handlers<"disk"> = {
@@ -36,6 +37,8 @@ export const disk: Handlers<"disk"> = {
     return { base64: found.toString("base64"), next_offset: found.length < count ? null : offset + count };
   },
 
+  write: writeFile,
+
   async remove(ctx, { body: { path } }) {
     const { key, slug } = ctx.project;
     const owner = ownerOf(ctx.project);
@@ -66,11 +69,6 @@ export const disk: Handlers<"disk"> = {
     return present(ctx);
   },
 };
-
-const ownerOf = ({ key, number }: Context<"disk.files">["project"]) => ({
-  project_id: key.project_id,
-  project_number: number,
-});
 
 const noSuch = (kind: string, path: string, backup: string | undefined) => ({
   error: `There is no ${kind} ${path} in the ${backup === undefined ? "storage folder" : "backup"}.`,

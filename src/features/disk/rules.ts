@@ -90,6 +90,13 @@ export function databaseOverLimit(bytes: number, { database_bytes }: DiskLimits)
   };
 }
 
+/** The refusal to add a file to a storage folder that has no room for it. */
+export function storageOverLimit(usedBytes: number, moreBytes: number, { storage_bytes }: DiskLimits) {
+  return {
+    error: `The storage folder uses ${gibText(usedBytes)} of ${gibText(storage_bytes)}, which leaves no room for ${gibText(moreBytes)} more.`,
+  };
+}
+
 function gibText(bytes: number): string {
   return bytes >= 1024 ** 3 ? `${(bytes / 1024 ** 3).toFixed(1)} GiB` : `${Math.ceil(bytes / mib)} MiB`;
 }

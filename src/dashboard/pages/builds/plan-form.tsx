@@ -1,8 +1,7 @@
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import type { Plan } from "../../../contract/builds.ts";
-import { useAction } from "../../data/api.ts";
-import { useWhyNot } from "../../data/me.ts";
+import { useAction, useWhyNot } from "../../data/api.ts";
 import { useHasDatabase } from "../../data/use-has-database.ts";
 import { Checkbox } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
@@ -144,10 +143,7 @@ function Lines({ of }: { readonly of: readonly (readonly [command: string, remar
     <ul>
       {of.map(([command, remark]) => (
         <li key={`${command} ${remark}`} className="break-words">
-          {command !== "" && <Mono>{command}</Mono>}{" "}
-          <span className="text-muted">
-            <Plain>{remark}</Plain>
-          </span>
+          {command !== "" && <Mono>{command}</Mono>} <Plain className="text-muted">{remark}</Plain>
         </li>
       ))}
     </ul>

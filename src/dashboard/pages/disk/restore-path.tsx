@@ -1,3 +1,4 @@
+import type { Answer } from "../../../contract/client.ts";
 import { Link } from "@tanstack/react-router";
 import { useAction, useWhyNot } from "../../data/api.ts";
 import { FormDialog } from "../../ui/action-dialog.tsx";
@@ -20,35 +21,14 @@ interface RestorePathProps {
 export function RestorePath({ slug, path, source, onClose }: RestorePathProps) {
   const action = useAction("backups.restore_path");
   const why = useWhyNot("backups.restore_path");
-  if (action.data !== undefined)
-    return (
-      <Dialog title="Restored" onClose={onClose}>
-        <div className="flex flex-col gap-4 text-sm">
-          <p role="status" className="wrap-anywhere text-muted">
-            <Mono>{path}</Mono> is in $STORAGE_DIR.{" "}
-            {action.data.kept_folder === null ? (
-              "There was nothing to replace."
-            ) : (
-              <Kept slug={slug} folder={action.data.kept_folder} onFollow={onClose} />
-            )}
-          </p>
-          <div className="flex justify-end">
-            <Button look="primary" onClick={onClose}>
-              Close
-            </Button>
-          </div>
-        </div>
-      </Dialog>
-    );
+  if (action.data !== undefined) return <InPlace title="Restored" slug={slug} of={[action.data]} onClose={onClose} />;
   return (
     <FormDialog
       title="Restore to $STORAGE_DIR"
       submit="Restore"
       why={why}
-      busy={action.isPending}
-      error={action.error}
       onSubmit={(form) =>
-        action.mutate({ params: { slug }, body: { path, ...source, replace: form.get("replace") === "on" } })
+        action.mutateAsync({ params: { slug }, body: { path, ...source, replace: form.get("replace") === "on" } })
       }
       onClose={onClose}
     >
@@ -56,11 +36,51 @@ export function RestorePath({ slug, path, source, onClose }: RestorePathProps) {
         <Mono>{path}</Mono> and everything in it is put into the live files. If something is there, nothing happens
         unless you allow that it is replaced.
       </p>
-      <Checkbox
-        name="replace"
-        label="Replace what is there. It is kept below .restored, from where it can be put back."
-      />
+      <Replace />
     </FormDialog>
+  );
+}
+
+export function Replace() {
+  return (
+    <Checkbox
+      name="replace"
+      label="Replace what is there. It is kept below .restored, from where it can be put back."
+    />
+  );
+}
+
+interface InPlaceProps {
+  readonly title: string;
+  readonly slug: string;
+  readonly of: readonly Pick<Answer<"disk.write">, "path" | "kept_folder">[];
+  readonly onClose: () => void;
+}
+
+/** Says what is in the live files now, and where what it replaced is. */
+export function InPlace({ title, slug, of, onClose }: InPlaceProps) {
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <div className="flex flex-col gap-4 text-sm">
+        <div role="status" className="flex flex-col gap-2 wrap-anywhere text-muted">
+          {of.map(({ path, kept_folder: folder }) => (
+            <p key={path}>
+              <Mono>{path}</Mono> is in $STORAGE_DIR.{" "}
+              {folder === null ? (
+                "There was nothing to replace."
+              ) : (
+                <Kept slug={slug} folder={folder} onFollow={onClose} />
+              )}
+            </p>
+          ))}
+        </div>
+        <div className="flex justify-end">
+          <Button look="primary" onClick={onClose}>
+            Close
+          </Button>
+        </div>
+      </div>
+    </Dialog>
   );
 }
 

@@ -1,17 +1,20 @@
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { ArchiveRestore, Download, Folder, HardDrive } from "lucide-react";
+import { ArchiveRestore, Download, Folder, HardDrive, Upload } from "lucide-react";
 import { useState, type ReactNode } from "react";
 import type { Answer, Client } from "../../../contract/client.ts";
 import { call, useClient, usePages } from "../../data/api.ts";
 import { bytes } from "../../data/format.ts";
+import { useOneCall } from "../../data/use-one-call.ts";
 import { saveFile } from "../../data/save-file.ts";
-import { IconButton } from "../../ui/button.tsx";
+import { DialogButton, IconButton } from "../../ui/button.tsx";
 import { List, timeColumn, type Column } from "../../ui/table.tsx";
 import { Page, Empty, Problem } from "../../ui/page.tsx";
 import { Mono } from "../../ui/text.tsx";
 import { useRemoval } from "../../ui/action-dialog.tsx";
+import { pathIn } from "./path-in.ts";
 import { RestorePath, type Source } from "./restore-path.tsx";
 import { SnapshotChoice } from "./snapshot-choice.tsx";
+import { UploadDialog } from "./upload-dialog.tsx";
 
 type Stored = Answer<"disk.files">["files"][number];
 
@@ -31,11 +34,25 @@ export function StoragePage() {
     input: (name) => ({ params: { slug }, body: { path: pathIn(path, name) } }),
     warning: "The application loses it at once, with everything in it. A backup of the files that holds it keeps it.",
   });
+  const isLive = backup === undefined && path?.split("/")[0] !== ".restored";
   return (
     <Page
       title="Storage"
       lead="The files in $STORAGE_DIR, which every replica and deployment of this project shares."
-      actions={<SnapshotChoice slug={slug} {...(path === undefined ? {} : { path })} {...ofBackup(backup)} />}
+      actions={
+        <>
+          {isLive && (
+            <DialogButton
+              row="disk.write"
+              icon={<Upload size={14} />}
+              dialog={(close) => <UploadDialog slug={slug} folder={path} onClose={close} />}
+            >
+              Upload
+            </DialogButton>
+          )}
+          <SnapshotChoice slug={slug} {...(path === undefined ? {} : { path })} {...ofBackup(backup)} />
+        </>
+      }
     >
       <Crumbs slug={slug} path={path} backup={backup} />
       <List
@@ -91,8 +108,6 @@ interface Columns extends Omit<Shown, "path"> {
   readonly onRestore: (what: { readonly path: string; readonly source: Source }) => void;
   readonly removeButton: (name: string) => ReactNode;
 }
-
-const pathIn = (folder: string | undefined, name: string) => (folder === undefined ? name : `${folder}/${name}`);
 
 function columnsFor({ slug, folder, backup, onRestore, removeButton }: Columns): readonly Column<Stored>[] {
   const pathOf = (name: string) => pathIn(folder, name);
@@ -152,24 +167,16 @@ function sourceOf(path: string, backup: string | undefined) {
 
 function Save({ slug, path, name, backup }: Shown & { readonly path: string; readonly name: string }) {
   const client = useClient();
-  const [state, setState] = useState<"busy" | Error>();
-  const save = async () => {
-    setState("busy");
-    try {
-      saveFile(name, await receive(client, { slug, path, backup }));
-      setState(undefined);
-    } catch (error) {
-      setState(error as Error);
-    }
-  };
+  const { isBusy, error, run } = useOneCall();
+  const save = async () => saveFile(name, await receive(client, { slug, path, backup }));
   return (
     <>
-      {state instanceof Error && <Problem error={state} />}
+      {error !== null && <Problem error={error} />}
       <IconButton
         label={`Download ${name}`}
         row="disk.read"
-        why={state === "busy" ? "It is being downloaded." : undefined}
-        onClick={() => void save()}
+        why={isBusy ? "It is being downloaded." : undefined}
+        onClick={() => void run(save)}
       >
         <Download size={14} />
       </IconButton>
