@@ -171,7 +171,7 @@ const gated = (): readonly (readonly [RouteName, string, object?])[] => [
   ["people.revoke", `/v1/invites/${invite}`],
 ];
 
-/** Asked for with things that this platform lacks, by `test/matrix`: a person, an identity, a connection, a backup of files. */
+/** Asked for by `test/matrix`, with a file or with things that this platform lacks: a person, an identity, a connection, a backup of files. */
 const inMatrix = [
   "ssh-keys.delete",
   "people.update",
@@ -181,6 +181,7 @@ const inMatrix = [
   "me.delete_passkey",
   "me.unlink_identity",
   "data.end_connection",
+  "disk.write",
 ];
 
 test("what cannot be undone waits for a person, and nothing is changed meanwhile", async () => {
