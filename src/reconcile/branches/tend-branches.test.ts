@@ -50,6 +50,13 @@ test("starts once the databases of projects run, and its new address is stored",
   assert.deepEqual(row, { host: "/elsewhere", port: 5433 });
 });
 
+test("gets the address at which it runs, also when the control plane that started it ended before it stored that", async () => {
+  const address = () => db.selectFrom("database_branch").select(["host", "port"]).executeTakeFirstOrThrow();
+  await db.updateTable("database_branch").set({ port: 5999 }).execute();
+  assert.deepEqual(await tended(() => true), []);
+  assert.deepEqual(await address(), { host: "/elsewhere", port: 5433 });
+});
+
 test("can only be read while it is larger than it may be", async () => {
   await branchWith(1000);
   assert.deepEqual(await tended(() => true), ["read_only"]);

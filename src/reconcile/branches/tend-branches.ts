@@ -58,7 +58,11 @@ async function tend(platform: Platform, branch: Branch, resting: Resting): Promi
   const limitBytes = branch.size_limit_bytes ?? Infinity;
   const size_bytes = seen.state === "running" ? seen.size_bytes : 0;
   const access = seen.state !== "running" || size_bytes <= limitBytes ? "open" : "read_only";
-  if (seen.state === "running") await saveBranch(db, branch, { size_bytes, access, ...noProblem });
+  if (seen.state === "running") {
+    await saveBranch(db, branch, { size_bytes, access, ...noProblem });
+    // The control plane that started it may have ended before it stored where.
+    await saveAddress(platform, branch, row, seen.endpoint);
+  }
   if (seen.state === "running" && seen.intact && access === spec.access)
     return resting.rest(branch.id, { bytes: size_bytes, limitBytes });
   const endpoint = await ports.postgresHost.ensure({ ...spec, access }, AbortSignal.timeout(patienceMs));
