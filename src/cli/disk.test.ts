@@ -25,6 +25,24 @@ test("berth disk put sends a file with its size and digest, and says how to undo
   assert.deepEqual(sent[0], [{ path: "uploads/a.txt", size_bytes: "5", sha256, replace: "true" }, "hello"]);
 });
 
+test("a file to send that cannot be read is named, and nothing is sent", async () => {
+  await using platform = await startScriptedPlatform({ "disk.write": () => assert.fail("it was sent") });
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  for (const [file, reason] of [
+    ["none.jpg", /none\.jpg cannot be read \(ENOENT\)/],
+    [".", /\. is not a file/],
+  ] as const) {
+    for (const command of [
+      ["disk", "put", file, "-p", "demo"],
+      ["api", "disk.write", "--param", "slug=demo", "--body", `@${file}`],
+    ]) {
+      const { exitCode, stderr } = await user.berth(command);
+      assert.equal(exitCode, 2, stderr);
+      assert.match(stderr, reason);
+    }
+  }
+});
+
 test("berth disk lists a folder, and gets a file part by part", async () => {
   const folders: (string | null)[] = [];
   const content = "in three parts";

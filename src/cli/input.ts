@@ -1,4 +1,5 @@
-import { readFile } from "node:fs/promises";
+import { openAsBlob } from "node:fs";
+import { open, readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { CliContext } from "./context.ts";
 import { usageError } from "./failures.ts";
@@ -10,9 +11,23 @@ export async function readInput(ctx: CliContext, file: string): Promise<string> 
   try {
     return await readFile(resolve(ctx.environment.cwd, file), "utf8");
   } catch (fault) {
-    throw usageError(`${file} cannot be read (${(fault as NodeJS.ErrnoException).code}).`);
+    throw unreadable(file, fault);
   }
 }
+
+/** Opens a file that is sent as it is. Throws a usage error that names it if it can't be read. */
+export async function fileToSend(ctx: CliContext, file: string): Promise<Blob> {
+  const path = resolve(ctx.environment.cwd, file);
+  // Its own errors name no reason.
+  await using opened = await open(path).catch((fault: unknown) => {
+    throw unreadable(file, fault);
+  });
+  if ((await opened.stat()).isFile()) return openAsBlob(path);
+  throw usageError(`${file} is not a file.`);
+}
+
+const unreadable = (file: string, fault: unknown) =>
+  usageError(`${file} cannot be read (${(fault as NodeJS.ErrnoException).code}).`);
 
 /** Parses the text of an option, if it was given. */
 export function ifGiven<T>(text: string | undefined, parse: (text: string) => T): T | undefined {

@@ -1,4 +1,3 @@
-import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
 import { routes } from "../../contract/routes.ts";
 import type { AnyInput } from "../../contract/client.ts";
@@ -6,7 +5,7 @@ import { changes, type Row } from "../../contract/table.ts";
 import { addCommand } from "../command-tree.ts";
 import { currentProject, type CliContext } from "../context.ts";
 import { usageError } from "../failures.ts";
-import { readInput } from "../input.ts";
+import { fileToSend, readInput } from "../input.ts";
 import { nearest } from "../../client/nearest.ts";
 import { renderRow } from "../render/row.ts";
 import { columns } from "../render/text.ts";
@@ -92,7 +91,7 @@ async function readCall(ctx: CliContext, row: Row, options: ApiOptions): Promise
   ]);
   const missing = Object.keys(row.params.shape).find((name) => params[name] === undefined);
   if (missing !== undefined) throw usageError(`${row.name} needs --param ${missing}=…`);
-  if (row.upload) return { params, query, upload: await readFileToUpload(row, options.body) };
+  if (row.upload) return { params, query, upload: await readFileToUpload(ctx, row, options.body) };
   const body = await readBody(ctx, row, options.body);
   const key = options.idempotencyKey === undefined ? {} : { idempotencyKey: options.idempotencyKey };
   return { params, query, ...(body === undefined ? {} : { body }), ...key };
@@ -114,8 +113,9 @@ function pairs(given: readonly string[] = [], option: string, known: readonly st
   );
 }
 
-async function readFileToUpload(row: Row, given: string | undefined): Promise<Uint8Array<ArrayBuffer>> {
-  if (given?.startsWith("@") === true) return new Uint8Array(await readFile(given.slice(1)));
+async function readFileToUpload(ctx: CliContext, row: Row, given: string | undefined): Promise<Blob> {
+  if (given?.startsWith("@") === true) return fileToSend(ctx, given.slice(1));
+  if (row.upload === "file") throw usageError(`${row.name} takes a file: --body @photo.jpg`);
   throw usageError(
     `${row.name} takes a tar archive: --body @archive.tar.gz`,
     "`berth deploy --dir .` makes and sends one.",

@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
-import { openAsBlob } from "node:fs";
-import { basename, resolve } from "node:path";
+import { basename } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type { Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
@@ -9,7 +8,7 @@ import { quoted } from "../../kit/quoted.ts";
 import { addCommand, commandGroup, actCommand, listCommand, rowCommand } from "../command-tree.ts";
 import { openProject, type CliContext } from "../context.ts";
 import { usageError } from "../failures.ts";
-import { wholeNumber } from "../input.ts";
+import { fileToSend, wholeNumber } from "../input.ts";
 import { withProgress } from "../render/progress.ts";
 import { paintStatus, facts, oneLine, relativeTime, type Paint } from "../render/text.ts";
 import { saveFile } from "../save-file.ts";
@@ -40,6 +39,7 @@ export const addDisk = commandGroup({
 const addFiles = listCommand({
   row: "disk.files",
   usage: "files [folder]",
+  alias: "ls",
   summary: "List $STORAGE_DIR, or a folder below it",
   examples: ["berth disk files", "berth disk files uploads -p demo", "berth disk files uploads --backup bak_06bq…"],
   input: ({ backup }, { folder }) => ({ query: { path: folder, backup } }),
@@ -89,6 +89,7 @@ function addGet(disk: Command, ctx: CliContext): void {
 function addPut(disk: Command, ctx: CliContext): void {
   addCommand(disk, {
     usage: "put <file> [path]",
+    alias: "upload",
     summary:
       "Write a file into $STORAGE_DIR, by default under its own name. Where something is, only with --replace, and that is kept",
     examples: ["berth disk put photo.jpg uploads/photo.jpg", "berth disk put notes.txt --replace -p demo"],
@@ -96,9 +97,7 @@ function addPut(disk: Command, ctx: CliContext): void {
     .option("--replace", "put it in the place of what is there, which is kept below .restored")
     .action(async (file: string, given: string | undefined, { replace = false }: { replace?: boolean }) => {
       const { slug, client } = await openProject(ctx);
-      const content = await openAsBlob(resolve(ctx.environment.cwd, file)).catch(({ code }: NodeJS.ErrnoException) => {
-        throw usageError(`${file} cannot be read (${code}).`);
-      });
+      const content = await fileToSend(ctx, file);
       const hash = createHash("sha256");
       for await (const chunk of content.stream() as AsyncIterable<Uint8Array>) hash.update(chunk);
       const query = { path: given ?? basename(file), size_bytes: content.size, sha256: hash.digest("hex"), replace };

@@ -43,7 +43,7 @@ async function requireNothingAt({ platform, project, fail }: Context<"disk.write
   const size = there.kind === "file" ? ` of ${bytesText(there.size_bytes)}` : "";
   fail("conflict", {
     error: `${path} is there, a ${there.kind}${size} changed at ${there.modified_at}. Nothing was changed.`,
-    hint: "Allow with `replace` that it is replaced; it is then kept below .restored.",
+    hint: "With `replace` (`berth disk put --replace`) the new one takes its place; what is there now is then kept below .restored.",
     foreign: true,
   });
 }
