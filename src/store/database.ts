@@ -20,7 +20,10 @@ export function openDatabase(options: { readonly connection: pg.PoolConfig; read
   const pool = new pg.Pool({ ...pooling, ...options.connection, ...session });
   // The pool handles errors of idle connections only; an unhandled error on a connection in use would crash the process. Its query fails anyway.
   pool.on("connect", (client) => client.on("error", () => {}));
-  pool.on("error", (error) => options.log.warn({ error: error.message }, "lost an idle connection to the database"));
+  pool.on("error", (error) => {
+    // A server that stops right after the pool closed still ends its sessions.
+    if (!pool.ending) options.log.warn({ error: error.message }, "lost an idle connection to the database");
+  });
   return { db: fromPool(pool), pool, close: () => pool.end() };
 }
 
