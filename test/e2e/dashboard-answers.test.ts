@@ -11,6 +11,7 @@ import { countedClicks } from "./dashboard-clicks.ts";
 import { looksRight, screens } from "./dashboard-page.ts";
 import { at, faults, heading, page, platform, press, skip, visitorWith } from "./dashboard-stage.ts";
 import { clientOf, untilServing, upload } from "./dashboard-upload.ts";
+import { createApp } from "./platform.ts";
 
 // Drawn with other journey files: it starts a whole platform and a browser, and waits for crashes and slow requests.
 
@@ -216,6 +217,22 @@ test(
       variables.filter(({ system }) => !system).map(({ key }) => key),
       ["PAYMENT_KEY"],
     );
+  },
+);
+
+test(
+  "after a first git push that failed, no page asks for the plan of a source that was not kept",
+  { skip },
+  async () => {
+    const app = await createApp(platform, "unkept", bad.broken);
+    assert.notEqual((await app.push()).exitCode, 0);
+    await page.goto(at("/projects/unkept"));
+    await page.getByRole("heading", { name: "Push a corrected version" }).waitFor();
+    const answered = page.waitForResponse((response) => /\/unkept\/(?:source|plan)$/.test(response.url()));
+    await page.goto(at("/projects/unkept/variables"));
+    await heading("Variables").waitFor();
+    await answered;
+    assert.deepEqual(faults.found, []);
   },
 );
 

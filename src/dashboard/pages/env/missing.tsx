@@ -11,7 +11,7 @@ const ofDatabase = /^(?:DATABASE_URL|PG[A-Z]+)$/;
 
 /** Names the variables of the newest source's `.env.example` that are not set, and sets them. Renders nothing if none is missing. */
 export function MissingVariables({ slug }: { readonly slug: string }) {
-  const names = useMissing(slug).data?.missing_variables ?? [];
+  const { names } = useMissing(slug);
   const database = useAction("database.create");
   const { wantsDatabase, asked } = splitMissing(names);
   if (names.length === 0) return null;
@@ -48,13 +48,16 @@ export function MissingVariables({ slug }: { readonly slug: string }) {
   );
 }
 
-/** What a deploy of the newest source would do, once there is one. */
+/** What a deploy of the newest source would do, once there is one: a first push is none before it serves. */
 export function useMissing(slug: string) {
-  const may = useWhyNot("builds.plan") === undefined;
+  const mayRead = useWhyNot("builds.source") === undefined;
+  const mayPlan = useWhyNot("builds.plan") === undefined;
   const { data: project } = useProject();
-  const { data } = useCall("builds.list", { params: { slug } });
-  const hasSource = project?.state === "active" && data !== undefined && data.builds.length > 0;
-  return useCall("builds.plan", { params: { slug }, body: {} }, { enabled: may && hasSource });
+  const may = mayRead && mayPlan && project?.state === "active";
+  const source = useCall("builds.source", { params: { slug } }, { enabled: may });
+  const hasSource = typeof source.data?.commit === "string";
+  const plan = useCall("builds.plan", { params: { slug }, body: {} }, { enabled: may && hasSource });
+  return { names: plan.data?.missing_variables ?? [], isLoading: source.isLoading || plan.isLoading };
 }
 
 /** Names of variables, each in a frame. */
