@@ -59,7 +59,8 @@ const missing = 66;
 const timeoutMs = 20_000;
 
 // Once entered, a folder stays the same one, whatever its owner puts in its place; where it is shows whether a link led there.
-const enter = `root=$(pwd -P) && cd -P -- "./$1" 2>/dev/null && [ "$(pwd -P)" = "$root\${1:+/$1}" ] || exit ${missing}`;
+const enter = `root=$(pwd -P) && cd -P -- "./$1" 2>/dev/null && [ "$(pwd -P; echo .)" = "$root\${1:+/$1}
+." ] || exit ${missing}`;
 const list = `${enter}; find . -mindepth 1 -maxdepth 1 -printf '%f/%y/%s/%T@\\0' | LC_ALL=C sort -z | tail -z -n "+$(($3 + 1))" | head -z -n "$4"`;
 const stat = `${enter}; [ -e "./$2" ] || [ -L "./$2" ] || exit ${missing}; exec find "./$2" -maxdepth 0 -printf '%f/%y/%s/%T@\\0'`;
 const read = `${enter}; [ -f "./$2" ] && [ ! -L "./$2" ] || exit ${missing}

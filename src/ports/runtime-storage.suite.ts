@@ -97,14 +97,15 @@ export function storageRules(stage: () => Stage): void {
     }
   });
 
-  it("moves what is named below the storage folder, replaces nothing, and follows no link", async () => {
+  it("moves what is named below the storage folder, keeps what it replaces, and follows no link", async () => {
     const { runtime, workload, task } = stage();
     const owner = workload({ storage_access: "open" });
     const { signal } = new AbortController();
     const make =
       'mkdir "$STORAGE_DIR/m" && cd "$STORAGE_DIR/m" && mkdir -p from/-a to && echo x > from/-a/file && ln -s to way';
     assert.deepEqual(await runtime.runOnce(owner, task(make)), succeeded);
-    const move = (from: string, to: string) => runtime.moveStored(owner, { from: `m/${from}`, to: `m/${to}` }, signal);
+    const move = (from: string, to: string, more?: { kept: string }) =>
+      runtime.moveStored(owner, { from: `m/${from}`, to: `m/${to}`, ...more }, signal);
     const kindOf = async (path: string) => (await runtime.statStored(owner, `m/${path}`))?.kind;
     assert.deepEqual(
       [await kindOf("from/-a/file"), await kindOf("way"), await kindOf("none")],
@@ -115,8 +116,13 @@ export function storageRules(stage: () => Stage): void {
     assert.equal(await move("kept", "to"), "taken");
     await assert.rejects(move("kept/deep/-a", "way/in"), FilesRefused);
     await assert.rejects(move("way/../kept/deep", "in"), FilesRefused);
+    const add = task('cd "$STORAGE_DIR/m" && echo y > other && chmod 600 other && ln -s / out');
+    assert.deepEqual(await runtime.runOnce(owner, add), succeeded);
+    await assert.rejects(move("other", "kept/deep/-a/file", { kept: "m/out/x" }), FilesRefused);
+    assert.equal(await move("other", "kept/deep/-a/file", { kept: "m/was/file" }), "replaced");
     const check = task(
-      'cd "$STORAGE_DIR/m" && [ "$(cat kept/deep/-a/file)" = x ] && [ -O kept/deep ] && [ ! -e to/in ]',
+      'cd "$STORAGE_DIR/m" && [ "$(cat kept/deep/-a/file)$(cat was/file)" = yx ] && [ -O kept/deep ] && [ ! -e to/in ] && \
+      [ "$(stat -c %a kept/deep/-a/file)" = 600 ]',
     );
     assert.deepEqual(await runtime.runOnce(owner, check), succeeded);
   });

@@ -75,8 +75,8 @@ export interface Runtime {
   /** Returns what a path there is, in the same way; undefined when there is nothing. */
   statStored(project: StorageOwner, path: string): Promise<FolderEntry | undefined>;
   /**
-   * Moves a file or folder there, as the project's user, into folders that it creates; it replaces nothing. Rejects with `FilesRefused`,
-   * also when a link is on the way.
+   * Moves a file or folder there, as the project's user, into folders that it creates. With `kept` it replaces what is there, a file by a
+   * file in one step. Rejects with `FilesRefused`, also when a link is on the way.
    */
   moveStored(project: StorageOwner, move: Move, signal: AbortSignal): Promise<Moved>;
   /** Deletes a file or folder below a project's storage folder, as the project's user. Returns false when it does not exist. */

@@ -176,6 +176,8 @@ export function projectRows(subject: () => Subject): void {
     assert.match((await subject().expect(409, "PUT", put, file)).body.error, /put\/note is there, a file of 5 B/);
     const { body: instead } = await subject().expect(201, "PUT", `${put}&replace=true`, file);
     assert.equal(instead.kept, `.restored/${instead.kept_folder}/put/note`);
+    const folder = "/v1/projects/shop/disk/file?path=put&size_bytes=5&replace=true";
+    assert.match((await subject().expect(409, "PUT", folder, file)).body.hint, /No file replaces a folder/);
     for (const wrong of [put.replace("=5", "=4"), put.replace("=5", "=6"), `${put}&sha256=${"0".repeat(64)}`])
       await subject().expect(400, "PUT", `${wrong}&replace=true`, file);
     const { body: there } = await subject().expect(200, "GET", "/v1/projects/shop/disk/file?path=put/note");

@@ -53,10 +53,7 @@ export async function filesStages() {
       readStored: (_, place) => readBelow({ ...place, folder }),
       statStored: (_, path) => statBelow({ folder, path }),
       async moveStored(_, move, signal) {
-        return around(async () => {
-          const { exitCode, stderr } = await run(moving(move), { cwd: folder, signal });
-          return movedBy(exitCode, stderr, move);
-        });
+        return around(async () => movedBy(await run(moving(move), { cwd: folder, signal }), move));
       },
     });
     const platform = platformBeside(api, { ports: { runtime, storages: storagesDouble({ disk }) } });

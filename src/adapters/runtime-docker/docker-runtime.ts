@@ -51,8 +51,9 @@ import { runOwnCheck } from "../../containers/own-check.ts";
 import { listeningIn, readUsage } from "../../containers/look-into.ts";
 import { openPrivateFolders } from "../../containers/private-folders.ts";
 import { createProjectNetworks } from "../../containers/project-networks.ts";
-import { moveStored, removeStored } from "../../containers/remove-stored.ts";
+import { changeStored } from "../../containers/change-stored.ts";
 import { runOnce } from "../../containers/run-once.ts";
+import { movedBy, moving, removedBy, removing } from "../../kit/move-below.ts";
 import { removeContainers, startContainers, type DockerParts } from "../../containers/start-instance.ts";
 import { createStartGate } from "../../containers/start-gate.ts";
 import { watchEvents, type EventWatch } from "../../containers/watch-events.ts";
@@ -236,10 +237,11 @@ class Containers extends StorageFolders implements DockerRuntime {
     return changed.reduce((sum, bytes) => sum + bytes, 0);
   }
 
-  moveStored: Runtime["moveStored"] = (project, move, signal) => moveStored(this.parts, { project, move }, signal);
+  moveStored: Runtime["moveStored"] = async (project, move, signal) =>
+    movedBy(await changeStored(this.parts, project, moving(move), signal), move);
 
-  removeStored: Runtime["removeStored"] = (project, path, signal) =>
-    removeStored(this.parts, { project, path }, signal);
+  removeStored: Runtime["removeStored"] = async (project, path, signal) =>
+    removedBy(await changeStored(this.parts, project, removing(path), signal));
 
   close(): void {
     this.#events.close();

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import type { Readable } from "node:stream";
-import { movedBy, moving, type Move, type Moved } from "../../kit/move-below.ts";
+import { missing, movedBy, moving, removedBy, removing, type Ended } from "../../kit/move-below.ts";
 import { startDetached, type Command, type ExecResult, type RunOptions } from "../../kit/exec.ts";
 import { createFaultIsolation } from "../../kit/fault-isolation.ts";
 import { noFolder, requireUnpacked, unpacking } from "../../kit/folder-tar.ts";
@@ -214,14 +214,19 @@ class SandboxedProcesses extends StorageFolders implements ProcessRuntime {
     return changed.reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
-  async moveStored(project: StorageOwner, move: Move, signal: AbortSignal): Promise<Moved> {
-    if (!existsSync(this.storageFolder(project))) return "missing";
-    const { exitCode, stderr } = await runInStorage(this.#options, project, moving(move), { timeoutMs, signal });
-    signal.throwIfAborted();
-    return movedBy(exitCode, stderr, move);
-  }
+  moveStored: Runtime["moveStored"] = async (project, move, signal) =>
+    movedBy(await this.#change(project, moving(move), signal), move);
 
-  removeStored: Runtime["removeStored"] = (project, path, signal) => removeStored(this.#options, project, path, signal);
+  removeStored: Runtime["removeStored"] = async (project, path, signal) =>
+    removedBy(await this.#change(project, removing(path), signal));
+
+  /** Runs it in a sandbox that sees nothing else: links that the project's code made may point anywhere. */
+  async #change(project: StorageOwner, command: Command, signal: AbortSignal): Promise<Ended> {
+    if (!existsSync(this.storageFolder(project))) return missing;
+    const ended = await runInStorage(this.#options, project, command, { timeoutMs: 120_000, signal });
+    signal.throwIfAborted();
+    return ended;
+  }
 
   close(): void {
     this.#watch.stop();
@@ -260,27 +265,6 @@ function addUp(folder: InstanceFolder, hasPidNamespace: boolean) {
 async function allOrFirstFault(works: readonly Promise<void>[]): Promise<void> {
   const failed = (await Promise.allSettled(works)).find((result) => result.status === "rejected");
   if (failed) throw failed.reason;
-}
-
-const timeoutMs = 120_000;
-const missing = 66;
-const script = `[ -e "$1" ] || [ -L "$1" ] || exit ${missing}; rm -rf -- "$1"`;
-
-/** Deletes below a storage folder, in a sandbox that sees nothing else: links that the project's code made may point anywhere. */
-async function removeStored(
-  options: ProcessRuntimeOptions,
-  owner: StorageOwner,
-  path: string,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const storageDir = options.storageDir(owner.project_id, owner.project_number);
-  if (!existsSync(storageDir)) return false;
-  const command = { file: "/bin/sh", args: ["-c", script, "sh", path] };
-  const result = await runInStorage(options, owner, command, { timeoutMs, signal });
-  if (result.exitCode === missing) return false;
-  signal.throwIfAborted();
-  if (result.exitCode !== 0) throw new Error(`the files could not be deleted: ${result.stderr.slice(0, 300)}`);
-  return true;
 }
 
 function runInStorage(

@@ -16,7 +16,14 @@ export {
   undecidedProjects,
   type Undecided,
 } from "./queries.ts";
-export { imagesOverLimit, limitInShortage, nextDatabaseState, nextStorageAccess, type DiskLimits } from "./rules.ts";
+export {
+  imagesOverLimit,
+  limitInShortage,
+  nextDatabaseState,
+  nextStorageAccess,
+  whatIsThere,
+  type DiskLimits,
+} from "./rules.ts";
 
 /** Returns a project's disk use and its limits: its own, or else the installation's. */
 export async function diskUseOf(db: Db | Tx, project: ProjectKey, defaults: DiskLimits) {

@@ -1,3 +1,6 @@
+import { bytesText } from "../../kit/bytes-text.ts";
+import type { FolderEntry } from "../../kit/look-into-folder.ts";
+
 /** How much disk space one project may use. */
 export interface DiskLimits {
   readonly storage_bytes: number;
@@ -95,6 +98,12 @@ export function storageOverLimit(usedBytes: number, moreBytes: number, { storage
   return {
     error: `The storage folder uses ${gibText(usedBytes)} of ${gibText(storage_bytes)}, which leaves no room for ${gibText(moreBytes)} more.`,
   };
+}
+
+/** Says what a write has found at its path. */
+export function whatIsThere(path: string, { kind, size_bytes, modified_at }: FolderEntry): string {
+  const size = kind === "file" ? ` of ${bytesText(size_bytes)}` : "";
+  return `${path} is there, a ${kind}${size} changed at ${modified_at}. Nothing was changed`;
 }
 
 function gibText(bytes: number): string {

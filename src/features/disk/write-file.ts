@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
-import { bytesText } from "../../kit/bytes-text.ts";
 import { FilesRefused, keptFolder, restoredFolder } from "../../kit/folder-tar.ts";
 import { tarHeader, tarPadding } from "../../kit/tar-member.ts";
 import { furtherName } from "../backups/backups.ts";
@@ -8,7 +7,7 @@ import type { Context, Input } from "../context.ts";
 import type { Result } from "../../contract/routes.ts";
 import { diskUseOf } from "./disk.ts";
 import { saveStorageSize } from "./queries.ts";
-import { storageOverLimit } from "./rules.ts";
+import { storageOverLimit, whatIsThere } from "./rules.ts";
 
 /** Writes the body into the storage folder: first beside the live files, so that a path is replaced by a whole file or not at all. */
 export async function writeFile(ctx: Context<"disk.write">, input: Input<"disk.write">) {
@@ -22,9 +21,7 @@ export async function writeFile(ctx: Context<"disk.write">, input: Input<"disk.w
   if (use.storage_access !== "open" || used + size_bytes > limits.storage_bytes)
     return ctx.fail("disk_limit_reached", storageOverLimit(used, size_bytes, limits));
   ctx.note({ target: project.slug, detail: { path, size_bytes, sha256 }, losesNothing: !replace });
-  const look = async () => {
-    if (!replace) await requireNothingAt(ctx, path);
-  };
+  const look = () => requireRoomAt(ctx, path, replace);
   const outcome = async (signal: AbortSignal) => {
     await look();
     return putInPlace(ctx, input, signal);
@@ -37,13 +34,15 @@ export const ownerOf = ({ key, number }: Context<"disk.write">["project"]) => ({
   project_number: number,
 });
 
-async function requireNothingAt({ platform, project, fail }: Context<"disk.write">, path: string): Promise<void> {
+async function requireRoomAt({ platform, project, fail }: Context<"disk.write">, path: string, replace: boolean) {
   const there = await platform.ports.runtime.statStored(ownerOf(project), path);
-  if (there === undefined) return;
-  const size = there.kind === "file" ? ` of ${bytesText(there.size_bytes)}` : "";
+  if (there === undefined || (replace && there.kind !== "folder")) return;
   fail("conflict", {
-    error: `${path} is there, a ${there.kind}${size} changed at ${there.modified_at}. Nothing was changed.`,
-    hint: "With `replace` (`berth disk put --replace`) the new one takes its place; what is there now is then kept below .restored.",
+    error: `${whatIsThere(path, there)}.`,
+    hint:
+      there.kind === "folder"
+        ? `No file replaces a folder: name a path below it, such as ${path}/photo.jpg.`
+        : "With `replace` (`berth disk put --replace`) the new one takes its place; what is there now is then kept below .restored.",
     foreign: true,
   });
 }
@@ -90,17 +89,13 @@ async function putInPlace(
   try {
     const archive = Readable.from(archiveOf(ctx, query, body), { objectMode: false });
     await runtime.writeStorage(owner, name, archive, signal);
-    // From here on it is not interrupted: between the two moves, nothing is at the path.
-    const late = AbortSignal.timeout(lateMs);
-    const isReplaced = replace && (await runtime.moveStored(owner, { from: path, to: kept }, late)) === "moved";
-    const staged = { from: `${restoredFolder}/${name}/${member}`, to: path };
-    if ((await runtime.moveStored(owner, staged, late)) !== "moved")
-      return ctx.fail("conflict", {
-        error: `${path} was made anew meanwhile${isReplaced ? `; what was there before is in ${kept}` : ""}.`,
-        foreign: true,
-      });
+    const staged = { from: `${restoredFolder}/${name}/${member}`, to: path, ...(replace ? { kept } : {}) };
+    // Not interrupted, so that the answer says what has happened.
+    const moved = await runtime.moveStored(owner, staged, AbortSignal.timeout(lateMs));
+    if (moved !== "moved" && moved !== "replaced")
+      return ctx.fail("conflict", { error: `${path} was made anew meanwhile.`, foreign: true });
     await saveStorageSize(db, owner.project_id, await runtime.storageBytes(owner));
-    return { path, size_bytes, ...(isReplaced ? { kept, kept_folder } : { kept: null, kept_folder: null }) };
+    return { path, size_bytes, ...(moved === "replaced" ? { kept, kept_folder } : { kept: null, kept_folder: null }) };
   } catch (error) {
     if (error instanceof FilesRefused) return ctx.fail("conflict", { error: `${error.message}.`, foreign: true });
     throw error;

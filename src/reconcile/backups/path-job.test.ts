@@ -154,36 +154,43 @@ test("a damaged backup is named before anything is touched, and a link on the wa
   await assert.rejects(snapshot.read({ path: "uploads/photo", offset: 0, count: mib }), ArchiveDamaged);
 });
 
-test("an attempt that ends at any move is undone or finished by the next one", async () => {
-  for (const dies of [2, 3, 4, 5])
-    for (const isBefore of [true, false]) {
-      let moves = 0;
-      const crash = async <T>(move: () => Promise<T>): Promise<T> => {
-        moves += 1;
-        if (moves === dies && isBefore) throw new Error("killed");
-        const moved = await move();
-        if (moves === dies) throw new Error("killed");
-        return moved;
-      };
-      const staged = await stage({ around: crash });
-      const { owner, folder, backUp, work, outcome } = staged;
-      writeFileSync(join(folder, "a"), "first");
-      const id = await backUp();
-      writeFileSync(join(folder, "a"), "second");
-      await staged.ask(id, "restore", { path: "a", replaces: true }).catch(() => {});
-      const { id: operation } = await db
+test("an attempt that ends at any change is undone or finished by the next one, and the path has content throughout", async () => {
+  const ends = [1, 2, 3, 4].flatMap((nth) => [`${nth} before`, `${nth} after`]);
+  for (const end of [...ends, "3 between"]) {
+    let changes = 0;
+    const crash = async <T>(change: () => Promise<T>): Promise<T> => {
+      changes += 1;
+      const isLast = `${changes}` === end.split(" ")[0];
+      if (isLast && end.endsWith("between")) {
+        const kept = join(folder, ".restored", `${(await operation()).database_name}_replaced`);
+        mkdirSync(kept);
+        linkSync(join(folder, "a"), join(kept, "a"));
+      }
+      const changed = isLast && !end.endsWith("after") ? undefined : await change();
+      assert.match(text("a"), /first|second/);
+      if (isLast) throw new Error("killed");
+      return changed as T;
+    };
+    const staged = await stage({ around: crash });
+    const { owner, folder, backUp, work, outcome } = staged;
+    const text = (path: string) => readFileSync(join(folder, path), "utf8");
+    const operation = () =>
+      db
         .selectFrom("backup_operation")
-        .select("id")
+        .select(["id", "database_name"])
         .where(({ and }) => and({ project_id: owner.project_id, kind: "restore" }))
         .executeTakeFirstOrThrow();
-      if ((await outcome(operation, id)).status === "running") {
-        await abandon(owner);
-        await work();
-      }
-      const { status, database_name } = await outcome(operation, id);
-      const text = (path: string) => readFileSync(join(folder, path), "utf8");
-      const at = `${dies} ${isBefore}`;
-      assert.deepEqual([status, text("a")], ["completed", "first"], at);
-      assert.equal(text(`.restored/${database_name}_replaced/a`), "second", at);
+    writeFileSync(join(folder, "a"), "first");
+    const id = await backUp();
+    writeFileSync(join(folder, "a"), "second");
+    await staged.ask(id, "restore", { path: "a", replaces: true }).catch(() => {});
+    const { id: asked, database_name } = await operation();
+    if ((await outcome(asked, id)).status === "running") {
+      await abandon(owner);
+      await work();
     }
+    assert.deepEqual([(await outcome(asked, id)).status, text("a")], ["completed", "first"], end);
+    assert.deepEqual(readdirSync(join(folder, ".restored")), [`${database_name}_replaced`], end);
+    assert.equal(text(`.restored/${database_name}_replaced/a`), "second", end);
+  }
 });

@@ -1,5 +1,5 @@
 import { openSnapshot, storedBackup } from "../../features/backups/backups.ts";
-import { diskUseOf } from "../../features/disk/disk.ts";
+import { diskUseOf, whatIsThere } from "../../features/disk/disk.ts";
 import { bytesText } from "../../kit/bytes-text.ts";
 import { FilesRefused, keptFolder, restoredFolder } from "../../kit/folder-tar.ts";
 import { requireLease } from "../../store/leases.ts";
@@ -37,9 +37,8 @@ async function restorePath(work: PathWork): Promise<End> {
     if (!(await exists(work, from))) throw new FilesRefused(`there is no ${from}`);
     await requireLease(platform.db, lease);
     await progress.enter("restoring");
-    if (replaces) await runtime.moveStored(owner, { from: path, to: kept }, signal);
-    const moved = await runtime.moveStored(owner, { from, to: path }, signal);
-    if (moved !== "moved")
+    const moved = await runtime.moveStored(owner, { from, to: path, ...(replaces ? { kept } : {}) }, signal);
+    if (moved === "missing" || moved === "taken")
       throw new FilesRefused(moved === "taken" ? `${path} was made anew meanwhile` : `there is no ${from}`);
   }
   await progress.enter("cleaning");
@@ -64,9 +63,8 @@ const unpackedIn = ({ operation }: PathWork) => `${restoredFolder}/${operation.d
 async function requireNothingAt({ platform, owner, path }: PathWork): Promise<void> {
   const there = await platform.ports.runtime.statStored(owner, path);
   if (there === undefined) return;
-  const size = there.kind === "file" ? ` of ${bytesText(there.size_bytes)}` : "";
   throw new FilesRefused(
-    `${path} is there, a ${there.kind}${size} changed at ${there.modified_at}. Nothing was changed: to put the other in its place, say that it may be replaced; what is there now is then kept`,
+    `${whatIsThere(path, there)}: to put the other in its place, say that it may be replaced; what is there now is then kept`,
   );
 }
 
