@@ -103,10 +103,9 @@ async function platformOf(page: string, issuer?: string) {
     response.setHeader("content-type", "application/json");
     response.end(JSON.stringify({ ...said, device_code: "x", user_code: "BCDF-GHJK", interval: 1, expires_in: 5 }));
   });
-  // Not a loopback address by its name, so it may be no tunnel to this platform.
-  server.listen(0, "0.0.0.0");
+  server.listen(0, "127.0.0.1");
   await once(server, "listening");
-  const url = `http://0.0.0.0:${(server.address() as AddressInfo).port}`;
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return { url, asked, [Symbol.dispose]: () => void server.close() };
 }
 

@@ -340,13 +340,24 @@ test("who uses another of this machine's names consents at the platform's own, w
   const named = answerOf((await browser.decide(asked({ issuer: api.baseUrl }))).headers);
   assert.equal(named.get("iss"), api.baseUrl);
   // Another platform's name would make its client send the code, and the proof that it is its own, there.
-  for (const issuer of ["https://evil.example", "http://evil.example", "http://127.0.0.1/x", "http://203.0.113.9"])
+  const foreign = async (issuer: string) => {
     assert.equal(answerOf((await browser.decide(asked({ issuer }))).headers).get("iss"), api.baseUrl, issuer);
-  const foreign = { issuer: "http://203.0.113.9", resource: "http://203.0.113.9/mcp" };
-  const sent = answerOf((await browser.decide(asked(foreign))).headers);
-  assert.equal(sent.get("code"), null, "a foreign platform, for which its client would take this one");
-  addresses.controlUrl = "http://192.0.2.1:4000";
-  assert.equal(await described(), `${api.baseUrl}/session/authorize`, "passkeys do not work at an IP address");
+    const sent = answerOf((await browser.decide(asked({ issuer, resource: `${issuer}/mcp` }))).headers);
+    assert.equal(sent.get("code"), null, `${issuer} is a foreign platform, for which its client would take this one`);
+  };
+  for (const issuer of ["https://evil.example", "http://evil.example", `${api.baseUrl}/x`, "http://203.0.113.9"])
+    await foreign(issuer);
+  const besides = ["http://127.0.0.1:1", "http://localhost:1", api.baseUrl.replace("127.0.0.1", "127.0.0.2")];
+  for (const issuer of besides) await foreign(issuer);
+  for (const elsewhere of ["http://192.0.2.1:4000", "https://berth.example.com"]) {
+    addresses.controlUrl = elsewhere;
+    assert.equal(
+      await described(),
+      `${api.baseUrl}/session/authorize`,
+      "only this machine's own name leads to another",
+    );
+    for (const issuer of besides) await foreign(issuer);
+  }
   addresses.controlUrl = before;
 });
 

@@ -26,11 +26,11 @@ export async function logIn(ctx: CliContext, url: string, way: "browser" | "devi
 
 /**
  * Refuses a platform that sends people to another one's page: it would get their consent there, and with it a token of the other (RFC 8414,
- * section 3.3). On this computer an address may be a tunnel to the platform, which then names itself; and a proxy may serve it over HTTPS.
+ * section 3.3). A platform on this computer has two names, and a proxy may serve it over HTTPS.
  */
 function requireOwn(url: string, named: string): void {
   const [own, other] = [new URL(url).host, URL.parse(named)?.host];
-  if (own === other || isLoopback(url)) return;
+  if (own === other || (isLoopback(url) && other === own.replace("127.0.0.1", "localhost"))) return;
   throw new CliError("unauthorized", "not_logged_in", {
     message: `${own} asks for a login at another platform${other === undefined ? "" : `, ${other}`}.`,
     hint: "Log in at the address of the platform itself.",

@@ -2,8 +2,10 @@ import type { FastifyRequest } from "fastify";
 import { isForwarded } from "./forward.ts";
 import { hostnameOf, isLocal } from "./head-check.ts";
 
+type Asking = Pick<FastifyRequest, "headers">;
+
 /** Returns the platform's address as the request used it, without a final slash: clients refuse a server with another name. */
-export function addressOf({ headers }: Pick<FastifyRequest, "headers">, controlUrl: string): string {
+export function addressOf({ headers }: Asking, controlUrl: string): string {
   const own = new URL(controlUrl);
   const host = headers.host ?? own.host;
   const isOther = host !== own.host && isLocal(hostnameOf(host)) && !isForwarded(headers);
@@ -11,27 +13,27 @@ export function addressOf({ headers }: Pick<FastifyRequest, "headers">, controlU
 }
 
 /**
- * Returns where people consent. Passkeys and sessions belong to the platform's own address, so a program on this machine that uses another one, such as
- * 127.0.0.1 instead of localhost, sends them there; `issuer` keeps the name under which it knows the platform.
+ * Returns where people consent: passkeys and sessions belong to `localhost`, so a program that uses 127.0.0.1 sends people there, and
+ * `issuer` keeps the name under which it knows the platform.
  */
-export function consentUrl(request: Pick<FastifyRequest, "headers">, controlUrl: string): string {
-  const [address, own] = [addressOf(request, controlUrl), new URL(controlUrl)];
-  const isReached = own.hostname === "localhost" || !isLocal(hostnameOf(own.hostname));
-  if (address === own.origin || !isReached || !isLoopback(address)) return `${address}/session/authorize`;
-  return `${own.origin}/session/authorize?issuer=${encodeURIComponent(address)}`;
+export function consentUrl(request: Asking, controlUrl: string): string {
+  const address = addressOf(request, controlUrl);
+  if (address !== otherNameOf(controlUrl)) return `${address}/session/authorize`;
+  return `${new URL(controlUrl).origin}/session/authorize?issuer=${encodeURIComponent(address)}`;
 }
 
-/** Returns the name under which a program knows the platform: by a foreign one it could send the code elsewhere (RFC 9207). */
-export function issuerOf(
-  request: Pick<FastifyRequest, "headers">,
-  given: string | undefined,
-  controlUrl: string,
-): string {
-  const url = URL.parse(given ?? "");
-  const isOwn = given !== undefined && url?.origin === given && isLoopback(given);
-  return isOwn ? given : addressOf(request, controlUrl);
+/**
+ * Returns the name under which a program knows the platform. By a foreign one, also of another program on the person's computer, it could
+ * send the code there (RFC 9207).
+ */
+export function issuerOf(request: Asking, given: string | undefined, controlUrl: string): string {
+  return given !== undefined && given === otherNameOf(controlUrl) ? given : addressOf(request, controlUrl);
 }
 
-const isLoopback = (address: string) => /^http:\/\/(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])(?::\d+)?$/.test(address);
+/** Returns the second name of a platform on the person's own computer. The port is the platform's, so nothing else answers there. */
+function otherNameOf(controlUrl: string): string | undefined {
+  const own = new URL(controlUrl);
+  return own.hostname === "localhost" ? own.origin.replace("localhost", "127.0.0.1") : undefined;
+}
 
 export const resourceMetadataPath = "/.well-known/oauth-protected-resource/mcp";
