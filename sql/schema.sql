@@ -371,7 +371,7 @@ CREATE TABLE public.archive_copy (
     size_bytes bigint,
     sha256 text,
     log_bytes bigint DEFAULT 0 NOT NULL,
-    CONSTRAINT archive_copy_status_check CHECK ((status = ANY (ARRAY['copying'::text, 'completed'::text])))
+    CONSTRAINT archive_copy_status_check CHECK ((status = ANY (ARRAY['copying'::text, 'completed'::text, 'damaged'::text])))
 );
 
 CREATE TABLE public.archive_drill (
@@ -387,6 +387,12 @@ CREATE TABLE public.archive_drill (
     sha256 text,
     CONSTRAINT archive_drill_origin_check CHECK ((origin = ANY (ARRAY['manual'::text, 'daily'::text]))),
     CONSTRAINT archive_drill_status_check CHECK ((status = ANY (ARRAY['running'::text, 'passed'::text, 'mismatch'::text, 'failed'::text])))
+);
+
+CREATE TABLE public.archive_loss (
+    chain_id text NOT NULL,
+    "position" bigint NOT NULL,
+    until timestamp with time zone
 );
 
 CREATE TABLE public.archive_mark (
@@ -1466,6 +1472,9 @@ ALTER TABLE ONLY public.archive_copy
 ALTER TABLE ONLY public.archive_drill
     ADD CONSTRAINT archive_drill_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.archive_loss
+    ADD CONSTRAINT archive_loss_pkey PRIMARY KEY (chain_id, "position");
+
 ALTER TABLE ONLY public.archive_mark
     ADD CONSTRAINT archive_mark_pkey PRIMARY KEY (chain_id, "position");
 
@@ -2101,6 +2110,9 @@ ALTER TABLE ONLY public.archive_drill
 
 ALTER TABLE ONLY public.archive_drill
     ADD CONSTRAINT archive_drill_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
+
+ALTER TABLE ONLY public.archive_loss
+    ADD CONSTRAINT archive_loss_chain_id_fkey FOREIGN KEY (chain_id) REFERENCES public.archive_chain(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.archive_mark
     ADD CONSTRAINT archive_mark_chain_id_fkey FOREIGN KEY (chain_id) REFERENCES public.archive_chain(id) ON DELETE CASCADE;

@@ -124,7 +124,7 @@ export interface Tables {
     org_id: string;
     project_id: string;
     chain_id: string;
-    status: Generated<"copying" | "completed">;
+    status: Generated<"copying" | "completed" | "damaged">;
     created_at: Generated<Timestamp>;
     storage_key: string;
     restorable_from: Timestamp | null;
@@ -146,6 +146,11 @@ export interface Tables {
     problem: string | null;
     evidence: Json<unknown> | null;
     sha256: string | null;
+  };
+  archive_loss: {
+    chain_id: string;
+    position: number;
+    until: Timestamp | null;
   };
   archive_mark: {
     chain_id: string;

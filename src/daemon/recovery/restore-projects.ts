@@ -6,7 +6,7 @@ import {
   chainsOf,
   completedBackups,
   copiesOf,
-  openChecked,
+  firstReadable,
   readPieces,
   unpackArchive,
   type CompletedBackup,
@@ -18,7 +18,8 @@ import { emptyFolderBytes } from "../../kit/folder-bytes.ts";
 import { FilesRefused } from "../../kit/folder-tar.ts";
 import { mapWithConcurrency } from "../../kit/map-with-concurrency.ts";
 import { DatabaseWorkFailed, type DatabaseSpec } from "../../ports/postgres-host.ts";
-import { LogDamaged, newestOf, readLog } from "../../reconcile/archives/stored-log.ts";
+import { copyOf, LogDamaged, newestOf, openCopy, type NewestCopy } from "../../reconcile/archives/stored-log.ts";
+import type { Storage } from "../../ports/storage.ts";
 import type { Platform } from "../../reconcile/platform.ts";
 
 const concurrent = 2;
@@ -79,7 +80,7 @@ const restores: Readonly<Record<RestoredPart["part"], Restore>> = {
       const { storage: _, ...list } = fileOf(platform, backup);
       await ports.runtime.writeStorage(owner, null, readPieces(list, backup.storage ?? "", ports.storages), never);
     };
-    return firstReadable(backups, restore, problems).catch(async (error) => {
+    return restoreFirst(backups, restore, problems).catch(async (error) => {
       await ports.runtime.removeStorage(owner);
       throw error;
     });
@@ -128,7 +129,7 @@ async function restoreDatabase(platform: Platform, row: DatabaseRow, problems: s
     const newest = { row, interim, since: backups[0]?.created_at, problems };
     const taken_at =
       (await restoreArchive(platform, newest, { place, restore })) ??
-      (await firstReadable(
+      (await restoreFirst(
         backups,
         async (backup) => {
           await place();
@@ -164,15 +165,11 @@ async function restoreArchive(
   const { ports, vault } = platform;
   const history = ports.postgresHost.history(row.id);
   if (history === null) return undefined;
-  for (const { storage, chain, base } of await archivedCopies(platform, row)) {
+  const readCopy = async ({ storage, chain, base }: StoredCopy) => {
     const lost: string[] = [];
     try {
-      const { storage_key: key, sha256, backup_label, start } = base;
-      const recovered = await history.recover(interim, {
-        archive: await openChecked({ storage, key, sha256, signal: never, onBytes: () => {} }),
-        ...{ backup_label, segment_bytes: chain.segment_bytes, until: null, signal: never },
-        segments: upToLoss(readLog(storage, { chain, start, end: null }, never), lost),
-      });
+      const source = await openCopy(storage, { chain, base, end: null }, { until: null, signal: never });
+      const recovered = await history.recover(interim, { ...source, segments: upToLoss(source.segments, lost) });
       const at = recovered.last_commit_at ?? new Date(base.at);
       // Nor do older copies show anything newer.
       if (since !== undefined && at < new Date(since)) return undefined;
@@ -181,17 +178,20 @@ async function restoreArchive(
       problems.splice(0, problems.length, ...lost);
       return at.toISOString();
     } catch (error) {
-      if (!(error instanceof ArchiveDamaged || error instanceof DatabaseWorkFailed)) throw error;
-      problems.push(...lost, `The archive: ${error.message}`);
+      problems.push(...lost);
+      throw error;
     } finally {
       await history.discardRecovered(row.id);
     }
-  }
-  return undefined;
+  };
+  const copies = await archivedCopies(platform, row);
+  return firstReadable(copies, readCopy, (error) => mayPass(error, "The archive", problems));
 }
 
+type StoredCopy = NewestCopy & { readonly storage: Storage };
+
 /** Returns the copies in a database's archives, newest first: those that storages name, and those that the platform's own backup knows. */
-async function archivedCopies({ db, ports }: Platform, row: DatabaseRow) {
+async function archivedCopies({ db, ports }: Platform, row: DatabaseRow): Promise<readonly StoredCopy[]> {
   const { named } = ports.storages;
   const found = await Promise.all(
     Object.values(named).map(async (storage) => {
@@ -200,12 +200,10 @@ async function archivedCopies({ db, ports }: Platform, row: DatabaseRow) {
     }),
   );
   const chains = await chainsOf(db, row);
-  const known = (await copiesOf(db, chains)).flatMap(({ chain_id, storage_key, ...copy }) => {
-    const chain = chains.find(({ id }) => id === chain_id);
-    const { start_position: start, backup_label, sha256, restorable_from: at } = copy;
+  const known = (await copiesOf(db, chains)).flatMap((copy) => {
+    const chain = chains.find(({ id }) => id === copy.chain_id);
     const storage = named[chain?.storage ?? ""];
-    if (!chain || !storage || start === null || backup_label === null || sha256 === null || at === null) return [];
-    return [{ storage, chain, base: { start, backup_label, sha256, at, storage_key } }];
+    return chain && storage && copy.restorable_from !== null ? [{ storage, chain, base: copyOf(copy) }] : [];
   });
   const all = new Map([...known, ...found.flat()].map((copy) => [copy.base.storage_key, copy]));
   return [...all.values()].toSorted((one, other) => Date.parse(other.base.at) - Date.parse(one.base.at));
@@ -227,21 +225,21 @@ function fileOf({ ports }: Platform, { storage, storage_key, sha256 }: Completed
   return { storage: store, key: storage_key ?? "", sha256: sha256 ?? "", signal: never, onBytes: () => {} };
 }
 
-/** Tries one backup after another until one can be restored, and resolves with when it was taken. */
-async function firstReadable(
+/** Restores from the first of these backups that can be read, and resolves with when it was taken. */
+async function restoreFirst(
   backups: readonly CompletedBackup[],
   restore: (backup: CompletedBackup) => Promise<void>,
-  problems: string[] = [],
+  problems: string[],
 ): Promise<string> {
-  for (const backup of backups) {
-    try {
-      await restore(backup);
-      return backup.created_at;
-    } catch (error) {
-      const isItsOwn = [ArchiveDamaged, DatabaseWorkFailed, FilesRefused].some((kind) => error instanceof kind);
-      if (!isItsOwn) throw error;
-      problems.push(`${backup.id}: ${(error as Error).message}`);
-    }
-  }
-  throw new Error(problems[0] ?? "It had no backup yet.");
+  const read = (backup: CompletedBackup) => restore(backup).then(() => backup.created_at);
+  const taken_at = await firstReadable(backups, read, (error, { id }) => mayPass(error, id, problems));
+  if (taken_at === undefined) throw new Error(problems[0] ?? "It had no backup yet.");
+  return taken_at;
+}
+
+/** Notes what is damaged or cannot be restored, and returns whether another one may be tried. */
+function mayPass(error: Error, of: string, problems: string[]): boolean {
+  const isItsOwn = [ArchiveDamaged, DatabaseWorkFailed, FilesRefused].some((kind) => error instanceof kind);
+  if (isItsOwn) problems.push(`${of}: ${error.message}`);
+  return isItsOwn;
 }

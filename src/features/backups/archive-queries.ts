@@ -96,22 +96,22 @@ export async function endForMoment(
   return mark?.position ?? null;
 }
 
-/** Returns the last moment for which the log of a chain before a position is enough; undefined if none is known. */
-export async function momentBefore(
-  db: Db,
-  { id }: Pick<ArchiveChain, "id">,
-  position: number,
-): Promise<string | undefined> {
-  const mark = await db
-    .selectFrom("archive_mark")
-    .select("at")
-    .where("chain_id", "=", id)
-    .where("position", "<=", position)
-    .orderBy("position", "desc")
-    .limit(1)
-    .executeTakeFirst();
-  return mark && new Date(Date.parse(mark.at) - commitMs).toISOString();
+/** Records that the segment which begins at a position is lost, with the last moment for which the log before it is enough. */
+export async function recordLoss(db: Db, { id }: Pick<ArchiveChain, "id">, position: number): Promise<void> {
+  await sql`insert into archive_loss (chain_id, position, until) select ${id}, ${position},
+    (select at - make_interval(secs => ${commitMs / 1000}) from archive_mark where chain_id = ${id} and position <= ${position}
+      order by position desc limit 1) on conflict do nothing`.execute(db);
 }
+
+const isIn = (inChains: readonly Pick<ArchiveChain, "id">[]) =>
+  sql<boolean>`chain_id = any(${inChains.map(({ id }) => id)})`;
+
+/** Returns the segments of these chains that are lost, in their order. */
+export function lossesOf(db: Db | Tx, inChains: readonly Pick<ArchiveChain, "id">[]) {
+  return db.selectFrom("archive_loss").selectAll().where(isIn(inChains)).orderBy("position").execute();
+}
+
+export type ArchiveLoss = Awaited<ReturnType<typeof lossesOf>>[number];
 
 /** Records the moment up to which chains are stored whose databases have written nothing since. */
 export async function confirmChains(db: Db, ids: readonly string[], until: Date): Promise<void> {
@@ -131,21 +131,6 @@ export async function endChain(db: Db, id: string, reason: string): Promise<void
     .set({ ended_at: sql`now()`, end_reason: reason })
     .where("id", "=", id)
     .where("ended_at", "is", null)
-    .execute();
-}
-
-/** Ends a chain whose log is lost from a position on, with the last moment that is shown by what is before it. */
-export async function cutChain(
-  db: Db,
-  chain: Pick<ArchiveChain, "id">,
-  position: number,
-  reason: string,
-): Promise<void> {
-  await db
-    .updateTable("archive_chain")
-    .set({ ended_at: sql`coalesce(ended_at, now())`, end_reason: reason })
-    .set({ stored_until: (await momentBefore(db, chain, position)) ?? null })
-    .where("id", "=", chain.id)
     .execute();
 }
 
@@ -174,7 +159,8 @@ export async function deleteChain(db: Db, id: string): Promise<void> {
 /** Records that a chain's log begins later now. */
 export async function shortenChain(db: Db, id: string, first: number): Promise<void> {
   await db.updateTable("archive_chain").set({ first_position: first }).where("id", "=", id).execute();
-  await db.deleteFrom("archive_mark").where("chain_id", "=", id).where("position", "<", first).execute();
+  for (const table of ["archive_mark", "archive_loss"] as const)
+    await db.deleteFrom(table).where("chain_id", "=", id).where("position", "<", first).execute();
 }
 
 const copyColumns = [
@@ -183,18 +169,8 @@ const copyColumns = [
 ];
 
 /** Returns the copies in these chains, oldest first. */
-export async function copiesOf(db: Db | Tx, inChains: readonly Pick<ArchiveChain, "id">[]) {
-  if (inChains.length === 0) return [];
-  return db
-    .selectFrom("archive_copy")
-    .select(copyColumns)
-    .where(
-      "chain_id",
-      "in",
-      inChains.map(({ id }) => id),
-    )
-    .orderBy("id")
-    .execute();
+export function copiesOf(db: Db | Tx, inChains: readonly Pick<ArchiveChain, "id">[]) {
+  return db.selectFrom("archive_copy").select(copyColumns).where(isIn(inChains)).orderBy("id").execute();
 }
 
 export type ArchiveCopy = Awaited<ReturnType<typeof copiesOf>>[number];
@@ -225,6 +201,11 @@ export async function completeCopy(
     .set({ ...row, status: "completed" })
     .where("id", "=", id)
     .execute();
+}
+
+/** Records that a copy was found missing or damaged. */
+export async function recordDamage(db: Db, id: string): Promise<void> {
+  await db.updateTable("archive_copy").set({ status: "damaged" }).where("id", "=", id).execute();
 }
 
 /** Makes a copy an unfinished one, whose file and row the next start deletes if this process does not come to it. */

@@ -3,23 +3,21 @@ import type { Db, Tx } from "../../store/database.ts";
 import type { Context } from "../context.ts";
 import { databaseOf } from "../database/database.ts";
 import type { ProjectKey } from "../projects/projects.ts";
-import { copiesOf, chainsOf, momentBefore, type ArchiveChain } from "./archive-queries.ts";
-import { outsideText, windowsOf } from "./archive-rules.ts";
+import { chainsOf, copiesOf, lossesOf, type ArchiveChain } from "./archive-queries.ts";
+import { gapsOf, outsideText, spansOf, windowsOf } from "./archive-rules.ts";
 
 /** Returns what of a project's database can be restored, and whether log is being added to it: not after a gap before there is a new copy. */
 export async function archiveOf(db: Db | Tx, project: ProjectKey) {
-  const chains = await chainsOf(db, project);
-  const bases = (await copiesOf(db, chains)).filter(({ status }) => status === "completed");
-  const stored_bytes = bases.reduce((sum, { size_bytes, log_bytes }) => sum + (size_bytes ?? 0) + log_bytes, 0);
-  const windows = windowsOf(chains, bases);
-  const ended = chains.filter(({ ended_at }) => ended_at !== null);
-  const gaps = windows.slice(1).flatMap(({ from: to }, index) => {
-    const from = windows[index]?.to ?? to;
-    const reason = ended.find(({ stored_until }) => stored_until === from)?.end_reason ?? "";
-    return from < to ? [{ from, to, reason }] : [];
-  });
-  const open = chains.filter(({ ended_at }) => ended_at === null);
-  return { windows, gaps, stored_bytes, isOpen: windowsOf(open, bases).length > 0 };
+  const { spans, copies } = await readSpans(db, await chainsOf(db, project));
+  const stored_bytes = copies.reduce((sum, { size_bytes, log_bytes }) => sum + (size_bytes ?? 0) + log_bytes, 0);
+  const open = spans.filter(({ end_reason }) => end_reason === null);
+  return { windows: windowsOf(spans), gaps: gapsOf(spans), stored_bytes, isOpen: windowsOf(open).length > 0 };
+}
+
+/** Returns the spans of chains, and all their copies. */
+export async function readSpans(db: Db | Tx, chains: readonly ArchiveChain[]) {
+  const [copies, losses] = [await copiesOf(db, chains), await lossesOf(db, chains)];
+  return { spans: spansOf(chains, copies, losses), copies };
 }
 
 /** Returns which moments can be restored if this one can't. It may be so recent that its log is still to be stored. */
@@ -28,24 +26,6 @@ export async function restorableAt(db: Db | Tx, project: ProjectKey, at: Date): 
   const isWithin = windows.some(({ from, to }) => at >= new Date(from) && at <= new Date(to));
   const isLater = isOpen && at > new Date(windows.at(-1)?.to ?? "") && at <= new Date();
   return isWithin || isLater ? undefined : outsideText(windows);
-}
-
-/** Returns the nearest moments that can be restored before and after a lost part of a chain's log, which begins here. */
-export async function momentsAround(
-  db: Db,
-  chain: Pick<ArchiveChain, "id" | "org_id" | "project_id" | "segment_bytes">,
-  position: number,
-): Promise<readonly string[]> {
-  const chains = await chainsOf(db, chain);
-  const bases = (await copiesOf(db, chains)).filter(({ status }) => status === "completed");
-  const own = bases.filter(({ chain_id }) => chain_id === chain.id);
-  const index = chains.findIndex(({ id }) => id === chain.id);
-  const last = await momentBefore(db, chain, position);
-  const isShown = own.some(({ restorable_from }) => last !== undefined && (restorable_from ?? last) <= last);
-  const before = isShown ? last : windowsOf(chains.slice(0, index), bases).at(-1)?.to;
-  const next = own.find(({ start_position: start }) => (start ?? 0) >= position + chain.segment_bytes);
-  const after = next?.restorable_from ?? windowsOf(chains.slice(index + 1), bases)[0]?.from;
-  return [before, after].filter((moment) => moment !== undefined);
 }
 
 export async function showArchive(

@@ -84,6 +84,21 @@ export async function openStored({
   }
 }
 
+/** Resolves with what is read of the first that can be; undefined if none can. Passes over those whose failure may be passed over. */
+export async function firstReadable<Candidate, Read>(
+  candidates: readonly Candidate[],
+  read: (candidate: Candidate) => Promise<Read>,
+  mayPass: (error: Error, candidate: Candidate) => boolean | Promise<boolean>,
+): Promise<Read | undefined> {
+  for (const candidate of candidates)
+    try {
+      return await read(candidate);
+    } catch (error) {
+      if (!(await mayPass(error as Error, candidate))) throw error;
+    }
+  return undefined;
+}
+
 /** Decompresses the chunks of a file and checks the archive's magic bytes. A bad chunk does not interrupt the reader; `end` reports it. */
 function looker() {
   const unpacked = createZstdDecompress(roomy);

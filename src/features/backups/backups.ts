@@ -29,10 +29,17 @@ export { FileIndex } from "./file-index.ts";
 export { openSnapshot, SnapshotClosed, type Snapshot } from "./snapshots.ts";
 export * from "./archive-queries.ts";
 export * from "./archive-rules.ts";
-export { momentsAround, ownServer, restorableAt } from "./archive.ts";
+export { ownServer, readSpans, restorableAt } from "./archive.ts";
 export { deleteOldDrills, drillStates, endDrill, failDrill, troubledDrills, type Evidence } from "./drills.ts";
 export { ArchiveDamaged } from "../../ports/storage.ts";
-export { checkArchive, openChecked, packArchive, unpackArchive, type ArchiveFile } from "./backup-archive.ts";
+export {
+  checkArchive,
+  firstReadable,
+  openChecked,
+  packArchive,
+  unpackArchive,
+  type ArchiveFile,
+} from "./backup-archive.ts";
 export * from "./restored.ts";
 export * from "./rules.ts";
 export * from "./operations.ts";

@@ -131,10 +131,10 @@ async function archive(platform: Platform, row: DatabaseRow, by: Archiving): Pro
     const { chain, until, isIdle } = await storeLog(platform, row, { history, signal: by.signal });
     // Nothing has changed for an idle database, unless its copy could not be made.
     const isSettled = isIdle && by.settled.has(row.id);
-    const copies = isSettled ? [] : await backups.copiesOf(db, [chain]);
-    const needs = !isSettled && backups.needsCopy(copies, clock.now());
+    const span = isSettled ? undefined : (await backups.readSpans(db, [chain])).spans.at(-1);
+    const needs = span !== undefined && backups.needsCopy(span, clock.now());
     by.settled[needs ? "delete" : "add"](row.id);
-    if (needs && by.copier.isResting(row.id) && backups.isOverlong(chain, copies))
+    if (needs && by.copier.isResting(row.id) && backups.isOverlong(span))
       await endOpenChain(db, chain, "No copy of the database could be made, and its log had become too long.");
     if (needs && ports.postgresHost.hasProcess(row.id)) by.copier.start(row, chain, history, by.signal);
     if (row.archive_problem !== null && !by.copier.hasFailed(row.id)) await backups.setArchiveProblem(db, row.id, null);

@@ -16,6 +16,7 @@ export async function momentJob(given: Work, restoreTo: string): Promise<Job> {
   const spec = specOf(platform.vault, row);
   const room = {
     copies: operation.kind === "verify" ? 1 : 2,
+    mayPassDamaged: operation.kind !== "verify",
     onBytes: (bytes_done: number) => given.progress.tell({ bytes_done }),
   };
   const work = {
@@ -51,7 +52,9 @@ async function restore(work: MomentWork): Promise<End> {
   await history.discardRecovered(spec.id);
   const { org_id, project_id } = operation;
   const row = { org_id, project_id, name, backup_id: null, shows: at.toISOString() };
-  return { problem: null, write: (tx) => insertRestored(tx, row) };
+  const { damaged_copies } = found;
+  const detail = damaged_copies.length === 0 ? {} : { damaged_copies };
+  return { problem: null, write: (tx) => insertRestored(tx, row), detail };
 }
 
 function requireSame(expected: readonly TableCount[], actual: readonly TableCount[]): void {

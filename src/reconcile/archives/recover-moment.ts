@@ -9,11 +9,11 @@ import {
   type RecoveredInstance,
   type RecoverySource,
 } from "../../ports/postgres-host.ts";
-import { StorageFull, type Storage } from "../../ports/storage.ts";
+import { StorageFull } from "../../ports/storage.ts";
 import type { Work } from "../backups/backup-job.ts";
 import type { Platform } from "../platform.ts";
-import { endDamagedChain, storeLog } from "./store-log.ts";
-import { LogDamaged, readLog } from "./stored-log.ts";
+import { recordDamage, storeLog } from "./store-log.ts";
+import { copyOf, LogDamaged, openCopy } from "./stored-log.ts";
 
 /** What recovers a database's instance as it was at a moment. */
 export interface Moment {
@@ -22,6 +22,8 @@ export interface Moment {
   readonly spec: DatabaseSpec;
   readonly history: DatabaseHistory;
   readonly at: Date;
+  /** Whether an older copy may show it if the newest is damaged. */
+  readonly mayPassDamaged: boolean;
   /** How many times the database's size must be free. */
   readonly copies: number;
   readonly onBytes: (bytes: number) => void;
@@ -41,6 +43,8 @@ export interface OpenedMoment {
   readonly live: string;
   readonly chain: backups.ArchiveChain;
   readonly copy: { readonly key: string; readonly sha256: string; readonly made_at: string };
+  /** When the newer copies were made that were found damaged. */
+  readonly damaged_copies: readonly string[];
   /** Returns which log was applied, and the checksum of its bytes. */
   readonly log: () => { readonly first: string; readonly segments: number; readonly sha256: string };
 }
@@ -51,71 +55,72 @@ export interface Recovered extends OpenedMoment {
 }
 
 /** Recovers the instance from the archive, or returns why there is no such moment. */
-export async function recoverMoment(work: Moment): Promise<Recovered | { readonly problem: backups.Problem }> {
-  const opened = await openMoment(work);
-  if ("problem" in opened) return opened;
-  const recovered = await work.history.recover(work.spec, opened.source);
-  if (!(await recovered.listDatabases()).includes(opened.live))
-    throw new DatabaseWorkFailed("refused", `The database ${opened.live} did not exist at that moment.`);
-  return { ...opened, recovered };
+export function recoverMoment(work: Moment): Promise<Recovered | { readonly problem: backups.Problem }> {
+  return useMoment(work, async (opened) => {
+    const recovered = await work.history.recover(work.spec, opened.source);
+    if (!(await recovered.listDatabases()).includes(opened.live))
+      throw new DatabaseWorkFailed("refused", `The database ${opened.live} did not exist at that moment.`);
+    return { ...opened, recovered };
+  });
 }
 
-/** Opens what shows the moment, or returns why there is no such moment. */
-export async function openMoment(work: Moment): Promise<OpenedMoment | { readonly problem: backups.Problem }> {
-  const { platform, row, spec, at, signal } = work;
+/**
+ * Uses what shows the moment, or returns why there is no such moment. What is found damaged is recorded. Of several copies that show it,
+ * the newest one is used that is whole, except by a drill, which proves the newest.
+ */
+export async function useMoment<T>(
+  work: Moment,
+  use: (opened: OpenedMoment) => Promise<T>,
+): Promise<T | { readonly problem: backups.Problem }> {
+  const { platform, row, at } = work;
   const found = await find(work);
-  if (found === undefined) return { problem: await outside(work) };
-  const { base, chain } = found;
+  if (found.length === 0) return { problem: await outside(work) };
+  const damaged: string[] = [];
+  const mayPass = async (error: Error, each: Found) => {
+    if (!(error instanceof backups.ArchiveDamaged)) return false;
+    await recordDamage(platform, each, error);
+    if (error instanceof LogDamaged) {
+      const { spans } = await backups.readSpans(platform.db, await backups.chainsOf(platform.db, row));
+      const nearest = backups.nearestTo(backups.windowsOf(spans), at).join(" and ");
+      throw new LogDamaged(error, error, nearest && ` The nearest moments that can be restored: ${nearest}.`);
+    }
+    damaged.push(copyOf(each.base).at);
+    return work.mayPassDamaged && each !== found.at(-1);
+  };
+  const used = await backups.firstReadable(found, async (each) => use(await open(work, each, damaged)), mayPass);
+  return used as T;
+}
+
+async function open(work: Moment, found: Found, damaged_copies: readonly string[]): Promise<OpenedMoment> {
+  const { platform, row, spec, at: until, signal, onBytes } = work;
+  const { chain, base, end } = found;
   const storage = platform.ports.storages.named[chain.storage];
   if (storage === undefined)
     throw new DatabaseWorkFailed("missing", `It is in the storage "${chain.storage}", which is not configured.`);
   await requireRoomToRecover(work, found);
-  const start = base.start_position ?? 0;
-  const log = counting(platform, chain, readLog(storage, { ...found, start }, signal));
-  const note = async (error: unknown): Promise<never> => {
-    if (error instanceof backups.ArchiveDamaged) await endDamagedChain(platform, found, error);
-    throw error;
+  const copy = copyOf(base);
+  const opened = await openCopy(storage, { chain, base: copy, end }, { until, signal, onBytes });
+  const live = await backups.liveNameAt(platform.db, row, until, spec.database_name);
+  const { segments, sum } = counting(opened.segments);
+  return {
+    source: { ...opened, segments },
+    ...{ live, chain, damaged_copies },
+    copy: { key: copy.storage_key, sha256: copy.sha256, made_at: copy.at },
+    log: () => ({ first: segmentName(chain, copy.start), ...sum() }),
   };
-  const source = {
-    archive: noting(await backups.openChecked(fileOf(work, storage, base)).catch(note), note),
-    path: storage.path?.(base.storage_key),
-    ...{ backup_label: base.backup_label ?? "", segment_bytes: chain.segment_bytes },
-    ...{ segments: noting(log.segments, note), until: at, signal },
-  };
-  const live = await backups.liveNameAt(platform.db, row, at, spec.database_name);
-  const copy = { key: base.storage_key, sha256: base.sha256 ?? "", made_at: base.restorable_from ?? base.created_at };
-  return { source, live, chain, copy, log: () => ({ first: segmentName(chain, start), ...log.sum() }) };
 }
 
-async function* noting<T>(stored: AsyncIterable<T>, note: (error: unknown) => Promise<never>): AsyncGenerator<T> {
-  try {
-    yield* stored;
-  } catch (error) {
-    await note(error);
-  }
-}
-
-function counting(
-  { db }: Platform,
-  chain: backups.ArchiveChain,
-  given: AsyncIterable<{ readonly name: string; readonly content: Buffer }>,
-) {
+function counting(given: RecoverySource["segments"]) {
   const digest = createHash("sha256");
-  let segments = 0;
-  const all = (async function* () {
-    try {
-      for await (const segment of given) {
-        digest.update(segment.content);
-        segments += 1;
-        yield segment;
-      }
-    } catch (error) {
-      if (!(error instanceof LogDamaged)) throw error;
-      const nearest = (await backups.momentsAround(db, chain, error.position)).join(" and ");
-      throw new LogDamaged(error, error, nearest && ` The nearest moments that can be restored: ${nearest}.`);
+  let count = 0;
+  const segments = (async function* () {
+    for await (const segment of given) {
+      digest.update(segment.content);
+      count += 1;
+      yield segment;
     }
   })();
-  return { segments: all, sum: () => ({ segments, sha256: digest.copy().digest("hex") }) };
+  return { segments, sum: () => ({ segments: count, sha256: digest.copy().digest("hex") }) };
 }
 
 /** Throws `StorageFull` when the data folder has no room for the copy, its log and what is made of it. */
@@ -126,12 +131,12 @@ async function requireRoomToRecover({ platform, copies, spec }: Moment, { base, 
   if (available_bytes < bytes) throw new StorageFull();
 }
 
-type Found = backups.Recovery<backups.ArchiveChain, backups.ArchiveCopy>;
+type Found = backups.Recovery;
 
-async function find(work: Moment): Promise<Found | undefined> {
+async function find(work: Moment): Promise<readonly Found[]> {
   const { platform, row, spec, history, at } = work;
   const known = await findStored(work);
-  if (known?.hasMore === true) return known;
+  if (known.hasMore) return known.found;
   const newest = (await backups.chainsOf(platform.db, row)).at(-1);
   const isOpen = newest?.ended_at === null;
   // The last seconds are still on their way, and perhaps no commit follows the moment yet, unless the database is away.
@@ -141,32 +146,25 @@ async function find(work: Moment): Promise<Found | undefined> {
       .catch((error: unknown) =>
         platform.log.warn({ error: (error as Error).message }, "the newest log could not be stored before a restore"),
       );
-  return findStored(work);
+  return (await findStored(work)).found;
 }
 
 /** Finds what shows the moment, and whether more log is stored than it needs. */
-async function findStored({ platform: { db }, row, at }: Moment): Promise<(Found & { hasMore: boolean }) | undefined> {
-  const stored = await backups.chainsOf(db, row);
-  const found = backups.recoveryOf(stored, await backups.copiesOf(db, stored), at);
-  if (found === undefined) return undefined;
-  const needed = await backups.endForMoment(db, found.chain, found.base, at);
-  return { ...found, end: Math.min(found.end, needed ?? Infinity), hasMore: needed !== null };
+async function findStored({ platform: { db }, row, at }: Moment) {
+  const { spans } = await backups.readSpans(db, await backups.chainsOf(db, row));
+  const found = backups.recoveriesOf(spans, at);
+  const needed = found[0] && (await backups.endForMoment(db, found[0].chain, found[0].base, at));
+  const hasMore = typeof needed === "number";
+  return { found: found.map((each) => ({ ...each, end: Math.min(each.end, needed ?? Infinity) })), hasMore };
 }
 
 async function storeNewest(work: Moment): Promise<void> {
   const { platform, row } = work;
-  const { chain, until, isIdle } = await storeLog(platform, row, work);
-  if (isIdle) await backups.confirmChains(platform.db, [chain.id], until);
+  const { chain, until } = await storeLog(platform, row, work);
+  await backups.confirmChains(platform.db, [chain.id], until);
 }
 
-async function outside({ platform, row }: Moment) {
-  const chains = await backups.chainsOf(platform.db, row);
-  return {
-    code: "target_outside_window" as const,
-    summary: backups.outsideText(backups.windowsOf(chains, await backups.copiesOf(platform.db, chains))),
-  };
-}
-
-function fileOf({ onBytes, signal }: Moment, storage: Storage, { storage_key: key, sha256 }: backups.ArchiveCopy) {
-  return { storage, key, sha256: sha256 ?? "", signal, onBytes };
+async function outside({ platform: { db }, row }: Moment) {
+  const { spans } = await backups.readSpans(db, await backups.chainsOf(db, row));
+  return { code: "target_outside_window" as const, summary: backups.outsideText(backups.windowsOf(spans)) };
 }

@@ -5,10 +5,16 @@ import * as backups from "../../features/backups/backups.ts";
 import { specOf, type DatabaseRow } from "../../features/database/database.ts";
 import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
 import { allTogether } from "../../kit/throw-together.ts";
-import { segmentName, type DatabaseHistory, type LogPosition, type DatabaseSpec } from "../../ports/postgres-host.ts";
-import type { Storage } from "../../ports/storage.ts";
+import {
+  DatabaseWorkFailed,
+  segmentName,
+  type DatabaseHistory,
+  type LogPosition,
+  type DatabaseSpec,
+} from "../../ports/postgres-host.ts";
+import { StorageMissing, type Storage } from "../../ports/storage.ts";
 import type { Platform } from "../platform.ts";
-import { LogDamaged } from "./stored-log.ts";
+import { LogDamaged, newestOf } from "./stored-log.ts";
 
 const compress = promisify(zstdCompress);
 // The checksum names a segment that the store has changed.
@@ -20,7 +26,7 @@ const oneAtATime = createKeyedMutex();
 /** The open chains by their databases, as only this process adds to them: an idle database costs no query. */
 const open = new Map<string, { readonly chain: backups.ArchiveChain; until: Date }>();
 
-/** Whether log was stored, and the moment up to which all of it is stored now. */
+/** The moment up to which all log is stored now, and whether nothing has changed since the look before. */
 export interface StoredLog {
   readonly chain: backups.ArchiveChain;
   readonly until: Date;
@@ -38,8 +44,9 @@ export function storeLog(
     const chain = await chainFor(platform, row, log);
     const known = open.get(row.id);
     if (chain.stored_position === log.end && chain.stored_until !== null) {
-      if (known !== undefined) known.until = log.at;
-      return { chain, until: log.at, isIdle: true };
+      if (known === undefined) open.set(row.id, { chain, until: log.at });
+      else known.until = log.at;
+      return { chain, until: log.at, isIdle: known !== undefined };
     }
     open.delete(row.id);
     await storeSegments(platform, { chain, spec: specOf(platform.vault, row), history, log, signal });
@@ -65,25 +72,24 @@ export async function endOpenChain(db: Platform["db"], chain: backups.ArchiveCha
 }
 
 /**
- * Ends a chain in which a copy, or log behind it, was found damaged, so that a new one begins with a copy at once. Does nothing when
- * there is a later copy already.
+ * Records that a copy, or log behind it, is missing or damaged, so that another copy is made where none needs less. Throws
+ * `DatabaseWorkFailed` where the storage itself seems to be another one, such as a folder whose disk is not mounted.
  */
-export function endDamagedChain(
-  { db, wakeups }: Platform,
-  { chain, base }: { readonly chain: backups.ArchiveChain; readonly base: backups.ArchiveCopy },
+export async function recordDamage(
+  { db, log, ports, wakeups }: Platform,
+  { chain, base }: Pick<backups.Recovery, "chain" | "base">,
   error: backups.ArchiveDamaged,
 ): Promise<void> {
-  const log = error instanceof LogDamaged ? error : undefined;
-  const next = log === undefined ? (base.start_position ?? 0) + 1 : log.position + chain.segment_bytes;
-  return oneAtATime(chain.database_id, async () => {
-    const copies = await backups.copiesOf(db, [chain]);
-    if (copies.some(({ status, start_position }) => status === "completed" && (start_position ?? 0) >= next)) return;
-    const what = log === undefined ? "A copy in the archive" : `The log segment ${log.segment}`;
-    const reason = `${what} was found missing or damaged.`;
-    await endOpenChain(db, chain, reason);
-    if (log !== undefined) await backups.cutChain(db, chain, log.position, reason);
-    await wakeups.send(db, "archives");
-  });
+  const storage = ports.storages.named[chain.storage];
+  if (storage !== undefined && error.cause instanceof StorageMissing && (await newestOf(storage, chain)) === undefined)
+    throw new DatabaseWorkFailed("missing", `The storage "${chain.storage}" has nothing of the database's archive.`);
+  log.warn({ err: error, copy: base.storage_key }, "a part of a database's archive was found damaged");
+  await (error instanceof LogDamaged
+    ? backups.recordLoss(db, chain, error.position)
+    : backups.recordDamage(db, base.id));
+  // The next look then finds that the database needs a copy, even if it has written nothing.
+  open.delete(chain.database_id);
+  await wakeups.send(db, "archives");
 }
 
 async function chainFor(platform: Platform, row: DatabaseRow, log: LogPosition): Promise<backups.ArchiveChain> {

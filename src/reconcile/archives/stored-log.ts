@@ -1,9 +1,15 @@
 import { Readable } from "node:stream";
 import { promisify } from "node:util";
 import { zstdDecompress } from "node:zlib";
-import { ArchiveDamaged, archiveFolder, type ArchiveChain } from "../../features/backups/backups.ts";
+import {
+  ArchiveDamaged,
+  archiveFolder,
+  openChecked,
+  type ArchiveChain,
+  type ArchiveCopy,
+} from "../../features/backups/backups.ts";
 import type { ProjectKey } from "../../features/projects/projects.ts";
-import { segmentName, type CopySummary, type LogShape } from "../../ports/postgres-host.ts";
+import { segmentName, type CopySummary, type LogShape, type RecoverySource } from "../../ports/postgres-host.ts";
 import { StorageMissing, type Storage } from "../../ports/storage.ts";
 
 const decompress = promisify(zstdDecompress);
@@ -37,7 +43,7 @@ const isDamage = (error: unknown) =>
   String((error as { code?: unknown }).code).startsWith("Z");
 
 /** Reads stored log. Throws `LogDamaged` at a segment that is damaged, or missing before `end` or before others. */
-export async function* readLog(
+async function* readLog(
   storage: Storage,
   { chain, start, end }: StoredPart,
   signal: AbortSignal,
@@ -70,6 +76,30 @@ export async function* readLog(
     }
     first += readAhead * size;
   }
+}
+
+/** Opens a copy and the log behind it, for a recovery. */
+export async function openCopy(
+  storage: Storage,
+  { chain, base, end }: NewestCopy & Pick<StoredPart, "end">,
+  {
+    until,
+    signal,
+    onBytes = () => {},
+  }: Pick<RecoverySource, "until" | "signal"> & { onBytes?: (bytes: number) => void },
+): Promise<RecoverySource> {
+  const { storage_key: key, sha256, backup_label, start } = base;
+  return {
+    ...{ until, signal, backup_label, segment_bytes: chain.segment_bytes, path: storage.path?.(key) },
+    archive: await openChecked({ storage, key, sha256, signal, onBytes }),
+    segments: readLog(storage, { chain, start, end }, signal),
+  };
+}
+
+export function copyOf(row: ArchiveCopy): NewestCopy["base"] {
+  const { start_position, backup_label, sha256, storage_key, restorable_from, created_at } = row;
+  const known = { start: start_position ?? 0, backup_label: backup_label ?? "", sha256: sha256 ?? "" };
+  return { ...known, storage_key, at: restorable_from ?? created_at };
 }
 
 /** The newest copy of a database, which a storage names for a platform that has lost its own rows. */

@@ -13,8 +13,8 @@ export interface Work {
   readonly signal: AbortSignal;
 }
 
-/** The result of an operation; `write` runs in the transaction that ends the operation. */
-export type End = { readonly problem: Problem | null; readonly write?: (tx: Tx) => Promise<void> };
+/** The result of an operation, and what the activity shows of it; `write` runs in the transaction that ends the operation. */
+export type End = { readonly problem: Problem | null; readonly write?: (tx: Tx) => Promise<void>; detail?: object };
 
 /** How the operations on one kind of content are done. */
 export interface Job {

@@ -201,7 +201,11 @@ async function cleanUp({ platform, operation, lease, spec }: DatabaseWork): Prom
   await named[standard]?.delete(`${org_id}/${project_id}/${backup_id}-${lease.fence}.dump.zst`);
 }
 
-async function end({ platform, operation, lease }: Work, { atEnd }: Job, { problem, write }: End): Promise<void> {
+async function end(
+  { platform, operation, lease }: Work,
+  { atEnd }: Job,
+  { problem, write, detail }: End,
+): Promise<void> {
   const { org_id, project_id, backup_id, kind, restore_to, path, folder } = operation;
   await platform.db.transaction().execute(async (tx) => {
     if (!(await backups.endOperation(tx, lease, problem))) throw new Error("the lease of the operation was lost");
@@ -219,6 +223,7 @@ async function end({ platform, operation, lease }: Work, { atEnd }: Job, { probl
         ...(restore_to === null ? {} : { restore_to }),
         ...(path === null ? {} : { path }),
         ...(folder === null ? {} : { folder }),
+        ...detail,
       },
     });
     await platform.wakeups.send(tx, "outcomes", operation.id);

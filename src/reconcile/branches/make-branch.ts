@@ -8,12 +8,12 @@ import {
   type BranchOptions,
   type CopyMethod,
   type DatabaseEndpoint,
-  type DatabaseHistory,
   type DatabaseSpec,
+  type RecoverySource,
 } from "../../ports/postgres-host.ts";
 import { ArchiveDamaged, StorageFull } from "../../ports/storage.ts";
 import { requireLease, type Lease } from "../../store/leases.ts";
-import { openMoment } from "../archives/recover-moment.ts";
+import { useMoment } from "../archives/recover-moment.ts";
 import { LogDamaged } from "../archives/stored-log.ts";
 import type { Platform } from "../platform.ts";
 
@@ -61,19 +61,21 @@ async function perform(making: Making): Promise<Made | Problem> {
   const seen = await ports.postgresHost.observe(spec);
   if (seen.state !== "running") throw new DatabaseWorkFailed("away", "The database is not running.");
   const mask = branch.mask_commit === null ? null : await maskOf(making, branch.mask_commit);
-  const from = branch.shows === null ? null : await openMoment(momentOf(making, { row, spec, history }, branch.shows));
-  if (from !== null && "problem" in from) return from.problem;
   const { password } = specOf(vault, { ...row, sealed_password: branch.sealed_password });
-  const database_name = from === null ? spec.database_name : from.live;
-  await updateBranch(db, lease, { database_name });
-  const target: DatabaseSpec = { ...spec, id: branch.id, database_name, password, access: "open", was_ready: true };
-  await requireLease(db, lease);
-  await history.branch(spec, target, {
-    ...{ from: from?.source ?? null, mask, signal },
-    announce: (method) => announce(making, method, seen.size_bytes),
-  });
-  const endpoint = await ports.postgresHost.ensure(target, signal);
-  return { ...endpoint, size_limit_bytes: seen.size_bytes + growthBytes };
+  const branchFrom = async (from: RecoverySource | null, database_name: string): Promise<Made> => {
+    await updateBranch(db, lease, { database_name });
+    const target: DatabaseSpec = { ...spec, id: branch.id, database_name, password, access: "open", was_ready: true };
+    await requireLease(db, lease);
+    const announced = (method: CopyMethod) => announce(making, method, seen.size_bytes);
+    await history.branch(spec, target, { from, mask, signal, announce: announced });
+    const endpoint = await ports.postgresHost.ensure(target, signal);
+    return { ...endpoint, size_limit_bytes: seen.size_bytes + growthBytes };
+  };
+  if (branch.shows === null) return branchFrom(null, spec.database_name);
+  const of = { row, spec, history, platform, signal, at: new Date(branch.shows) };
+  const moment = { ...of, copies: 1, mayPassDamaged: true, onBytes: () => {} };
+  const made = await useMoment(moment, ({ source, live }) => branchFrom(source, live));
+  return "problem" in made ? made.problem : made;
 }
 
 /** Refuses a copy that is too large, and lets waiting callers know what is copied. */
@@ -109,12 +111,6 @@ async function maskOf({ platform, branch }: Making, commit: string): Promise<Bra
   const sql = await repositories.read(project_id, commit, { path, maxBytes: mostMaskBytes });
   if (sql === null) throw new MaskFailed(`The deployed commit has no file ${path} of at most 1 MiB.`);
   return { sql: sql.toString(), timeoutMs: platform.settings.branches.maskMs };
-}
-
-type Source = Pick<Parameters<typeof openMoment>[0], "row" | "spec"> & { readonly history: DatabaseHistory };
-
-function momentOf({ platform, signal }: Making, source: Source, shows: string) {
-  return { ...source, platform, signal, at: new Date(shows), copies: 1, onBytes: () => {} };
 }
 
 /** Returns the problem of a failed attempt; undefined for a platform fault. */
