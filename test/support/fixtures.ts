@@ -231,7 +231,7 @@ interface Owner {
 export async function testBuild(
   { db }: Pick<Store, "db">,
   owner: Owner,
-  build: { status: "queued" | "running" | "succeeded" | "failed" },
+  build: { status: "queued" | "running" | "succeeded" | "failed"; commit?: string },
 ): Promise<string> {
   const id = newId("bld");
   const { count } = await db
@@ -259,7 +259,12 @@ export async function testBuild(
 export async function testDeployment(
   { db, vault }: Store,
   owner: Owner,
-  deployment: { build_id: string; number: number; status: "pending" | "starting" | "active" | "retired" | "failed" },
+  deployment: {
+    build_id: string;
+    number: number;
+    status: "pending" | "starting" | "active" | "retired" | "failed";
+    commit?: string;
+  },
 ): Promise<string> {
   const id = newId("dep");
   const sealed_variables = vault.seal(owner.project_id, `deployment:${id}`, "{}");

@@ -5,7 +5,7 @@ import type { Caller } from "../context.ts";
 import { hasComingDeployment, selectBuild } from "./queries.ts";
 
 export { closeInterrupted, endBuild, promotedBuild, takeQueued, type TakenBuild } from "./lifecycle-queries.ts";
-export { readSourceSettings, type DeploymentSettings } from "./read-source-settings.ts";
+export { readMask, readSourceSettings, type DeploymentSettings } from "./read-source-settings.ts";
 export { isUnseen, requireMayDeploy, requirePreviewBranch } from "./agents-preview.ts";
 export { requestBuild } from "./request.ts";
 export { keepSource } from "./keep-source.ts";

@@ -42,5 +42,16 @@ export async function readSourceSettings(repositories: Repositories, source: Sou
   return { outcome: "read", file, path, root: chosen, ...place };
 }
 
+const mostMaskBytes = 1024 ** 2;
+
+/** Reads the SQL that the commit's berth.json names as its mask; undefined: it names none, `sql: undefined`: there is no such file. */
+export async function readMask(repositories: Repositories, source: SourceOf) {
+  const settings = await readSourceSettings(repositories, source);
+  if (settings.outcome !== "read" || settings.file?.mask === undefined) return undefined;
+  const path = settings.root === "" ? settings.file.mask : `${settings.root}/${settings.file.mask}`;
+  const sql = await repositories.read(source.project_id, source.commit, { path, maxBytes: mostMaskBytes });
+  return { path, sql: sql?.toString() };
+}
+
 /** The settings in berth.json that affect the deployment; stored with the build. */
 export type DeploymentSettings = Pick<BerthFile, "port" | "health_path" | "crons" | "rehearse">;

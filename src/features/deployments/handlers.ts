@@ -98,6 +98,8 @@ export const deployments: Handlers<"deployments"> = {
         if (await builds.isUnseen(ctx.tx, ctx.project.org_id, made.id)) builds.requireMayDeploy(ctx, textOfUnseen(to));
         const changed_variables = [...made.changed_variables];
         if (changed_variables.length > 0) builds.requireMayDeploy(ctx, textOfVariables(to, changed_variables));
+        if (ctx.caller.approval_mode && (await bringsOtherMask(ctx, made)))
+          builds.requireMayDeploy(ctx, textOfMask(to));
         const newer_branch = await newerBranch(ctx.tx, ctx.project, made.id);
         ctx.note({ target: made.id, detail: { number, from, to, branch: newer_branch, changed_variables } });
         const released = await hasReleasedSince(ctx.tx, ctx.project.key, to);
@@ -180,6 +182,24 @@ const textOfVariables = (number: number, keys: readonly string[]): RefusalText =
   error: `A rollback to deployment ${number} would change variables (${keys.join(", ")}), and in this project a person decides about those.`,
   hint: "Name a deployment with the variables of now, or ask a person to roll back.",
 });
+
+const textOfMask = (number: number): RefusalText => ({
+  error: `Deployment ${number} masks branches of the database in another way, and in this project a person decides what agents see of the data.`,
+  hint: "Name a deployment with the mask of now, or ask a person to roll back.",
+});
+
+async function bringsOtherMask(
+  { tx, project, platform }: Context<"deployments.rollback">,
+  { from, to }: { readonly from: number; readonly to: number },
+): Promise<boolean> {
+  const { key, root } = project;
+  const maskOf = async (number: number) => {
+    const commit = (await selectNumbered(tx, { ...key, number }))?.commit ?? "";
+    return (await builds.readMask(platform.ports.repositories, { ...key, commit, root }))?.sql;
+  };
+  const [present, earlier] = [await maskOf(from), await maskOf(to)];
+  return earlier !== undefined && earlier !== present;
+}
 
 /**
  * Deploys a ready image by building a Dockerfile that starts from it. So the image is pulled, checked, logged, deployed and rolled back

@@ -1,12 +1,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { testBuild, testDeployment, testProject } from "../../../test/support/fixtures.ts";
+import { repositoriesDouble } from "../../../test/support/port-doubles.ts";
 import { sharedApi, testOrganization, testToken } from "../../../test/support/test-platform.ts";
 import { variablesOf } from "../env/env.ts";
 import { activate, restartDeployment, rollBack, type TakenDeployment } from "./deployments.ts";
 import { newerBranch } from "./handlers.ts";
 
-const api = await sharedApi();
+/** The files of commits, by commit and path; none has others. */
+const files: Record<string, string> = {};
+const read = async (_: string, commit: string, { path }: { path: string }) => {
+  const text = files[`${commit} ${path}`];
+  return text === undefined ? null : Buffer.from(text);
+};
+const api = await sharedApi({ ports: { repositories: repositoriesDouble({ read }) } });
 const org = await testOrganization(api.database.db, "rollback");
 
 /** A project whose deployments become active as soon as they exist. */
@@ -251,4 +258,27 @@ test("where agents deploy to previews only, they bring back no variable that a p
     body: { deployment: 1 },
   });
   assert.equal(allowed.status, 200, allowed.text);
+});
+
+test("where agents deploy to previews only, they bring back no mask that left more of the data", async () => {
+  const { db } = api.database;
+  const agent = await testToken(db, org.id, { role: "owner", approval_mode: true });
+  const { id: project_id, slug } = await testProject(api.platform, org);
+  const owner = { org_id: org.id, project_id };
+  const masks = [undefined, "update people set email = ''", "update people set email = '', phone = ''"];
+  for (const [index, mask] of [...masks, masks[2]].entries()) {
+    const commit = String(index + 1).repeat(40);
+    if (mask !== undefined)
+      Object.assign(files, { [`${commit} berth.json`]: '{"mask": "mask.sql"}', [`${commit} mask.sql`]: mask });
+    const build_id = await testBuild(api.platform, owner, { status: "succeeded", commit });
+    const status = index === masks.length ? "active" : "retired";
+    const id = await testDeployment(api.platform, owner, { build_id, number: index + 1, status, commit });
+    await db.updateTable("deployment").set({ activated_at: new Date() }).where("id", "=", id).execute();
+  }
+  const statusTo = async (deployment: number, token = agent.text) =>
+    (await api.call("POST", `/v1/projects/${slug}/rollback?dry_run=true`, { token, body: { deployment } })).status;
+  assert.equal(await statusTo(2), 200);
+  await db.updateTable("project").set({ agents: "preview" }).where("id", "=", project_id).execute();
+  assert.deepEqual([await statusTo(1), await statusTo(2), await statusTo(3)], [200, 403, 200]);
+  assert.equal(await statusTo(2, org.owner), 200);
 });

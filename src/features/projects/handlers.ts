@@ -44,7 +44,7 @@ export const projects: Handlers<"projects"> = {
     if (ctx.caller.approval_mode && givesAway(ctx.project, body))
       return ctx.fail("forbidden", {
         error:
-          "A token in approval mode cannot change what agents may do, nor give previews the project's variables or unmasked data.",
+          "A token in approval mode cannot change what agents may do, nor give previews the project's variables or unmasked data, nor choose another root folder, with another mask, where agents deploy to previews only.",
         hint: "Ask an owner.",
       });
     ctx.note({ target, detail: { changed, before, after }, silent: changed.length === 0 });
@@ -110,10 +110,13 @@ export const projects: Handlers<"projects"> = {
 
 /** Returns whether settings give rights or data away, to agents or to the code of previews. */
 function givesAway(project: Context<"projects.settings">["project"], body: Body<"projects.settings">): boolean {
-  const { agents, preview_data, preview_variables } = body;
+  const { agents, preview_data, preview_variables, root } = body;
   const known = project.preview_variables ?? [];
   const opensData = preview_data === "branch" && project.preview_data !== "branch";
-  return agents !== undefined || opensData || (preview_variables ?? []).some((name) => !known.includes(name));
+  const changesMask = project.agents === "preview" && root !== undefined && root !== project.root;
+  return (
+    agents !== undefined || opensData || changesMask || (preview_variables ?? []).some((name) => !known.includes(name))
+  );
 }
 
 const keyOf = ({ org_id, id }: queries.ProjectRow) => ({ org_id, project_id: id });

@@ -317,6 +317,11 @@ test("a token in approval mode gives previews neither the project's variables no
   }
   for (const body of [{ preview_variables: ["API_URL"] }, { preview_variables: null }, { preview_data: "masked" }])
     assert.equal((await put(agent.text, body)).status, 200, JSON.stringify(body));
+  assert.equal((await put(agent.text, { root: "apps/web" })).status, 200);
+  assert.equal((await put(org.owner, { agents: "preview" })).status, 200);
+  const elsewhere = await put(agent.text, { root: "examples" });
+  assert.deepEqual([elsewhere.status, elsewhere.body["code"]], [403, "forbidden"], "another folder has another mask");
+  assert.equal((await put(agent.text, { root: "apps/web", port: 4000 })).status, 200);
 });
 
 test("where agents deploy to previews only, they set the variables of previews only, earlier values included", async () => {

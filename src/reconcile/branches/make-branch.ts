@@ -1,5 +1,5 @@
 import { updateBranch, type TakenBranch } from "../../features/branches/branches.ts";
-import { readSourceSettings } from "../../features/builds/builds.ts";
+import { readMask } from "../../features/builds/builds.ts";
 import { awaken, databaseOf, specOf } from "../../features/database/database.ts";
 import { bytesText } from "../../kit/bytes-text.ts";
 import {
@@ -95,22 +95,17 @@ async function announce({ platform, branch, lease }: Making, method: CopyMethod,
 
 class CopyTooLarge extends Error {}
 
-const mostMaskBytes = 1024 ** 2;
-
 /** Reads the SQL that the commit's berth.json names. */
 async function maskOf({ platform, branch }: Making, commit: string): Promise<BranchOptions["mask"]> {
   const { project_id, root } = branch;
-  const { repositories } = platform.ports;
-  const settings = await readSourceSettings(repositories, { project_id, commit, root });
-  const file = settings.outcome === "read" ? settings.file?.mask : undefined;
-  if (file === undefined || settings.outcome !== "read")
+  const mask = await readMask(platform.ports.repositories, { project_id, commit, root });
+  if (mask === undefined)
     throw new MaskFailed(
       'berth.json of the deployed commit names no mask: deploy one with `"mask": "mask.sql"`, a file whose SQL changes what people must not see.',
     );
-  const path = settings.root === "" ? file : `${settings.root}/${file}`;
-  const sql = await repositories.read(project_id, commit, { path, maxBytes: mostMaskBytes });
-  if (sql === null) throw new MaskFailed(`The deployed commit has no file ${path} of at most 1 MiB.`);
-  return { sql: sql.toString(), timeoutMs: platform.settings.branches.maskMs };
+  const { path, sql } = mask;
+  if (sql === undefined) throw new MaskFailed(`The deployed commit has no file ${path} of at most 1 MiB.`);
+  return { sql, timeoutMs: platform.settings.branches.maskMs };
 }
 
 /** Returns the problem of a failed attempt; undefined for a platform fault. */
