@@ -1,3 +1,4 @@
+import { webAddress } from "./web-address.ts";
 import { headers, sessionOf, unreachable, type Session } from "./session.ts";
 
 /** Signs in, or returns what to ask first. Throws a sentence for the user. */
@@ -80,7 +81,7 @@ export type ProviderWish =
 
 /** Leaves for a provider's page, which sends the browser back. */
 export async function goToProvider(id: string, wish: ProviderWish): Promise<void> {
-  location.assign((await askWithProof<{ readonly url: string }>(`oidc/${id}`, wish)).url);
+  location.assign(webAddress((await askWithProof<{ readonly url: string }>(`oidc/${id}`, wish)).url) ?? "/");
 }
 
 const noPasskey = "No passkey was used. Try again, or sign in another way.";

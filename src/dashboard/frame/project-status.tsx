@@ -2,6 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { ExternalLink } from "lucide-react";
 import { useCall, type Project } from "../data/api.ts";
 import { shortCommit, visible } from "../data/format.ts";
+import { OutsideLink } from "../ui/outside-link.tsx";
 import { Dot, Status, Ago, Mono, Plain } from "../ui/text.tsx";
 import { seenIn, standOf } from "./stand.ts";
 
@@ -74,16 +75,14 @@ export function PreviewOf({
 /** The address of the application. */
 export function ProjectLink({ project: { url } }: OfProject) {
   return (
-    <a
-      href={url}
-      target="_blank"
-      rel="noreferrer"
+    <OutsideLink
+      url={url}
       className="target inline-flex min-w-0 items-center gap-1.5 text-sm text-muted hover:text-accent md:ml-auto"
     >
       <span className="truncate">
         <Mono>{url.replace(/^https?:\/\//, "")}</Mono>
       </span>
       <ExternalLink aria-hidden size={13} className="shrink-0" />
-    </a>
+    </OutsideLink>
   );
 }

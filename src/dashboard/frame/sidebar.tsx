@@ -8,6 +8,7 @@ import { signOut } from "../data/session.ts";
 import { readTheme, setTheme, type Theme } from "../data/theme.ts";
 import { Brand } from "../ui/brand.tsx";
 import { IconButton } from "../ui/button.tsx";
+import { OutsideLink } from "../ui/outside-link.tsx";
 import { Dot, Plain } from "../ui/text.tsx";
 import { docsAbout } from "./docs-about.ts";
 import { openPalette } from "./open-palette.ts";
@@ -107,10 +108,10 @@ export function Sidebar() {
 function How() {
   const route = useRouterState({ select: ({ matches }) => matches.at(-1)?.fullPath ?? "/" });
   return (
-    <a href={docsAbout(route)} target="_blank" rel="noreferrer" className={`${item} mx-2 my-1`}>
+    <OutsideLink url={docsAbout(route)} className={`${item} mx-2 my-1`}>
       <BookOpen aria-hidden size={15} />
       <span className="flex-1">How this page works</span>
-    </a>
+    </OutsideLink>
   );
 }
 

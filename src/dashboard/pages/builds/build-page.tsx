@@ -9,6 +9,7 @@ import { useBuildLog } from "../../data/use-output.ts";
 import { Button, buttonLook, DialogButton } from "../../ui/button.tsx";
 import type { LogLine } from "../../ui/log-row.tsx";
 import { linesOf, LogView } from "../../ui/log-view.tsx";
+import { OutsideLink } from "../../ui/outside-link.tsx";
 import { Page, PageView, Problem } from "../../ui/page.tsx";
 import { State, Ago, Mono, Plain, useNow } from "../../ui/text.tsx";
 import { CompareLink } from "../deployments/compare-link.tsx";
@@ -148,9 +149,9 @@ function Actions({ build, status }: ActionsProps) {
   if (status === "retired") return <RollBack build={build} />;
   if (status !== "active" || project === undefined) return null;
   return (
-    <a href={project.url} target="_blank" rel="noreferrer" className={buttonLook("plain")}>
+    <OutsideLink url={project.url} className={buttonLook("plain")}>
       Visit <ExternalLink aria-hidden size={13} />
-    </a>
+    </OutsideLink>
   );
 }
 

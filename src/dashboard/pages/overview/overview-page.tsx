@@ -8,6 +8,7 @@ import { loadPart } from "../../data/load-part.ts";
 import { standOf, troublesOf, type OverviewProject } from "../../frame/stand.ts";
 import { Button, CopyButton } from "../../ui/button.tsx";
 import { FilterBox, useFilter, useHasFilter } from "../../ui/filter-box.tsx";
+import { OutsideLink } from "../../ui/outside-link.tsx";
 import { Page, View } from "../../ui/page.tsx";
 import { Status, Ago, Dated, Mono, Plain, type Tone } from "../../ui/text.tsx";
 import { Table, coversItem, type Column } from "../../ui/table.tsx";
@@ -119,9 +120,7 @@ function Item({ project }: { readonly project: OverviewProject }) {
       </p>
       {project.active_deployment !== null && (
         <p className="flex items-center justify-between gap-3">
-          <a href={url} target="_blank" rel="noreferrer" className="relative min-w-0 truncate text-muted">
-            <Mono>{url.replace(/^https?:\/\//, "")}</Mono>
-          </a>
+          <OutsideLink url={url} className="relative min-w-0 truncate text-muted" />
           {hour.errors > 0 && <span className="shrink-0 text-bad">{plural(hour.errors, "error")} in 1 h</span>}
         </p>
       )}
@@ -154,15 +153,7 @@ function Trouble({ of, instead = null }: { readonly of: OverviewProject; readonl
 function Address({ url }: { readonly url: string }) {
   return (
     <span className="group/address inline-flex items-center">
-      <a
-        href={url}
-        title={url}
-        target="_blank"
-        rel="noreferrer"
-        className="max-w-56 truncate text-muted hover:text-accent hover:underline"
-      >
-        <Mono>{url.replace(/^https?:\/\//, "")}</Mono>
-      </a>
+      <OutsideLink url={url} title={url} className="max-w-56 truncate text-muted hover:text-accent hover:underline" />
       <span className="opacity-0 transition-opacity group-hover/address:opacity-100 focus-within:opacity-100 pointer-coarse:opacity-100">
         <CopyButton text={url} label="Copy the address" />
       </span>

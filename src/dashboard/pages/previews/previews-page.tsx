@@ -8,6 +8,7 @@ import { textOf, TextField } from "../../ui/field.tsx";
 import { ActionDialog, useRemoval } from "../../ui/action-dialog.tsx";
 import { Button, DialogButton, Command } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
+import { OutsideLink } from "../../ui/outside-link.tsx";
 import { List, type Column } from "../../ui/table.tsx";
 import { Page, Empty, View } from "../../ui/page.tsx";
 import { State, Ago, Mono } from "../../ui/text.tsx";
@@ -127,9 +128,9 @@ function Comment({ slug, preview: { branch }, onClose }: DialogProps & { readonl
               {posted && request !== null ? (
                 <>
                   Berth posted it on{" "}
-                  <a href={request.url} target="_blank" rel="noreferrer" className="text-accent hover:underline">
+                  <OutsideLink url={request.url} className="text-accent hover:underline">
                     #{request.number}
-                  </a>{" "}
+                  </OutsideLink>{" "}
                   and keeps it up to date.
                 </>
               ) : (
@@ -170,7 +171,7 @@ function columnsFor(doing: Doing): readonly Column<Preview>[] {
   return [
     { head: "State", cell: ({ state }) => <State of={state} /> },
     { head: "Branch", grow: true, cell: (preview) => <Named preview={preview} /> },
-    { head: "Address", cell: ({ url }) => <Address url={url} /> },
+    { head: "Address", cell: ({ url }) => <OutsideLink url={url} className={address} /> },
     { head: "Created", wide: true, cell: ({ created_at: at }) => <Ago at={at} /> },
     { head: "Ends", wide: true, cell: ({ expires_at: at }) => (at === null ? "pinned" : <Ago at={at} />) },
     { head: "", end: true, cell: (preview) => <Acts preview={preview} {...doing} /> },
@@ -192,7 +193,7 @@ function PreviewItem({ preview, ...doing }: ItemProps) {
     <div className="flex flex-col gap-2">
       <div className="flex min-w-0 flex-col gap-0.5">
         <Named preview={preview} />
-        <Address url={preview.url} />
+        <OutsideLink url={preview.url} className={address} />
         <p className="flex gap-2 text-muted">
           <State of={preview.state} /> <Ends at={preview.expires_at} />
         </p>
@@ -210,20 +211,14 @@ function Named({ preview: { slug, branch } }: Pick<ItemProps, "preview">) {
   );
 }
 
+const address = "truncate text-accent hover:underline";
+
 function Ends({ at }: { readonly at: string | null }) {
   if (at === null) return <span>pinned</span>;
   return (
     <span>
       ends <Ago at={at} />
     </span>
-  );
-}
-
-function Address({ url }: { readonly url: string }) {
-  return (
-    <a href={url} target="_blank" rel="noreferrer" className="truncate text-accent hover:underline">
-      <Mono>{url.replace(/^https?:\/\//, "")}</Mono>
-    </a>
   );
 }
 

@@ -5,6 +5,7 @@ import { useCall, useProject, type Project } from "../../data/api.ts";
 import { firstLine, isNamedBySlug, shortCommit } from "../../data/format.ts";
 import { loadPart } from "../../data/load-part.ts";
 import { seenIn, troublesOf, type OverviewProject } from "../../frame/stand.ts";
+import { OutsideLink } from "../../ui/outside-link.tsx";
 import { Page, Empty, View, Section, Skeleton } from "../../ui/page.tsx";
 import { State, Ago, Fact, Mono, Plain } from "../../ui/text.tsx";
 import { FailureBox } from "../builds/failure-box.tsx";
@@ -100,15 +101,7 @@ function Facts({ project }: { readonly project: Project }) {
         {active !== null && <Serving slug={slug} active={active} />}
       </Fact>
       <Fact label="Address">
-        <a
-          href={project.url}
-          title={project.url}
-          target="_blank"
-          rel="noreferrer"
-          className="block truncate text-accent hover:underline"
-        >
-          <Mono>{project.url.replace(/^https?:\/\//, "")}</Mono>
-        </a>
+        <OutsideLink url={project.url} title={project.url} className="block truncate text-accent hover:underline" />
       </Fact>
       <Fact label="Serves since">
         {active?.activated_at === null || active === null ? "–" : <Ago at={active.activated_at} />}
