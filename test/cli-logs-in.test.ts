@@ -6,11 +6,13 @@ import type { AddressInfo } from "node:net";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
-import { test } from "node:test";
+import { after, test } from "node:test";
 import { sql } from "kysely";
 import { readEnvironment, type Environment } from "../src/cli/environment.ts";
 import { runCommandLine } from "../src/cli/run-command-line.ts";
 import { limits } from "../src/contract/limits.ts";
+import { createHttpServer } from "../src/http/server.ts";
+import { silentLog } from "../src/kit/log.ts";
 import { cliUser, type CliUser } from "./support/cli.ts";
 import { consentBrowser, cookieFor, nonceOf } from "./support/consent.ts";
 import { eventually, guardMs } from "./support/eventually.ts";
@@ -242,11 +244,23 @@ test("a code that was denied or has expired gives nothing, and only the command 
   assert.equal((await device({ client_id: "client_other" })).body["error"], "unauthorized_client");
 });
 
-test("an address guesses ten codes in a minute", async () => {
-  const statuses = [];
-  for (let guess = 0; guess < 11; guess += 1) statuses.push((await typing("BBBB-BBBB")).status);
-  assert.equal(statuses.at(-1), 429);
+test("an address guesses ten codes in a minute, at whichever control planes", async () => {
+  const beside = createHttpServer({ platform: api.platform, log: silentLog, checks: [], limits: {} });
+  after(() => beside.close());
+  const { port } = await beside.listen({ host: "127.0.0.1", port: 0 });
+  const cookie = await cookieFor(api.baseUrl, org.owner);
+  const both = [browser, consentBrowser(`http://127.0.0.1:${port}`, cookie)] as const;
+  await forgetGuesses();
+  const guess = async (by: (typeof both)[0]) => (await typing("BBBB-BBBB", by)).status;
+  for (let round = 0; round < 5; round += 1)
+    assert.deepEqual(await Promise.all(both.map(guess)), [404, 404], "each guess counts once");
+  for (const by of both) assert.equal(await guess(by), 429);
+  await forgetGuesses();
+  assert.equal(await guess(browser), 404);
 });
+
+/** Ends the minute of those who typed codes. */
+const forgetGuesses = () => db.deleteFrom("used_challenge").execute();
 
 test("when ten thousand programs wait, the address with the most of them loses the oldest, and nobody else is refused", async () => {
   const { body: known } = await device();

@@ -10,7 +10,6 @@ import { answerTo } from "./errors.ts";
 import * as programs from "../features/programs/programs.ts";
 import { issuerOf } from "./oauth-address.ts";
 import { isFromThisPage, isNonce, makeNonce, readForm, readOnlyForms } from "./own-form.ts";
-import { createRateLimiter } from "./rate-limiter.ts";
 import { sessionOf } from "./sign-in.ts";
 
 export interface ConsentPage {
@@ -35,13 +34,6 @@ interface Exchange {
  * a script. Opening one changes nothing.
  */
 export function addConsentPage(app: FastifyInstance, page: ConsentPage): void {
-  const codes = createRateLimiter({
-    readsPerMinute: 0,
-    writesPerMinute: 0,
-    refusedPerMinute: limits.user_codes_per_minute,
-  });
-  const limitCodes = ({ clientAddress }: FastifyRequest) =>
-    codes.count("refusedPerMinute", addressKey(clientAddress)).refused;
   void app.register(async (scope) => {
     readOnlyForms(scope);
     scope.setErrorHandler((error, request, reply) => {
@@ -59,7 +51,7 @@ export function addConsentPage(app: FastifyInstance, page: ConsentPage): void {
       if (caller === undefined) return askToSignIn(page, { request: request as PageRequest, reply });
       return send(page, { reply, status: 200, content: codeContent(makeNonce(page.platform, deviceKey(caller))) });
     });
-    scope.post("/session/device", (request: PageRequest, reply) => decideCode(page, { request, reply }, limitCodes));
+    scope.post("/session/device", (request: PageRequest, reply) => decideCode(page, { request, reply }));
   });
 }
 
@@ -259,11 +251,7 @@ function choiceOf(form: Form): programs.Choice | string {
   };
 }
 
-async function decideCode(
-  page: ConsentPage,
-  { request, reply }: Exchange,
-  limitCodes: (request: FastifyRequest) => Refused | undefined,
-) {
+async function decideCode(page: ConsentPage, { request, reply }: Exchange) {
   const { platform } = page;
   const form = request.body ?? {};
   const { user_code: typed = "", choice: button } = form;
@@ -274,8 +262,7 @@ async function decideCode(
   const key = button === "open" ? deviceKey(caller) : `${deviceKey(caller)} ${typed}`;
   if (!isOwn || !isNonce(platform, key, form["nonce"] ?? ""))
     return send(page, { reply, status: 403, content: resultContent("elsewhere") });
-  const refused = button === "open" ? limitCodes(request) : undefined;
-  if (refused !== undefined) throw refused;
+  if (button === "open") await programs.limitTyped(platform, addressKey(request.clientAddress));
   const unknown = "This code is not known, was used, or has expired. Start the login again.";
   const again = () =>
     send(page, { reply, status: 404, content: codeContent(makeNonce(platform, deviceKey(caller)), unknown) });

@@ -267,6 +267,16 @@ export async function startDevice(
 
 const openerOf = ({ person_id, token_id }: Caller) => person_id ?? token_id;
 
+/** Refuses an address that types many codes. */
+export async function limitTyped({ db }: Pick<Platform, "db">, address: string): Promise<void> {
+  const most = limits.user_codes_per_minute;
+  if (await db.transaction().execute((tx) => queries.countTyped(tx, address, most))) return;
+  throw new Refused("rate_limited", {
+    error: `More than ${most} codes were typed here in a minute.`,
+    retryAfterSeconds: 60,
+  });
+}
+
 /** Returns the program that waits for this code, which then belongs to the caller alone; undefined when there is none or it is another's. */
 export async function openDevice({ db }: Platform, caller: Caller, typed: string) {
   return db.transaction().execute((tx) => openGrant(tx, caller, typed));

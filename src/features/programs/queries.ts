@@ -69,6 +69,18 @@ export async function makeRoomForDevice(db: Db, most: number): Promise<boolean> 
   return done.numAffectedRows !== undefined && done.numAffectedRows > 0n;
 }
 
+/** Counts a code that an address typed; false if it has typed `most` within a minute, at all control planes together. */
+export async function countTyped(tx: Tx, address: string, most: number): Promise<boolean> {
+  await sql`select pg_advisory_xact_lock(hashtext(${`codes of ${address}`}))`.execute(tx);
+  await sql`delete from used_challenge where expires_at < now()`.execute(tx);
+  // Each attempt uses one of the address's places for a minute.
+  const done = await sql`insert into used_challenge (hash, expires_at)
+    select hash, now() + interval '1 minute' from (select sha256(convert_to(${`code of ${address} `} || n, 'UTF8')) as hash
+      from generate_series(1, ${most}) n) place
+    where not exists (select from used_challenge u where u.hash = place.hash) limit 1`.execute(tx);
+  return done.numAffectedRows === 1n;
+}
+
 const columns = [
   ...(["hash", "client_id", "redirect_uri", "challenge", "device", "opened_by"] as const),
   ...(["token_id", "token_expires_at", "denied_at", "used_at"] as const),
