@@ -148,7 +148,7 @@ test("builds log -f ends with 7 for a build that failed, and for one whose deplo
   for (const build of [
     sampleBuild({ status: "failed", failure }),
     sampleBuild({ status: "cancelled" }),
-    sampleBuild({ deployment: { number: 3, status: "failed", failure } }),
+    sampleBuild({ deployment: { number: 3, status: "failed", failure, image_bytes: null } }),
   ])
     for (const flags of [["-f"], ["-f", "--json"]]) {
       await using platform = await startScriptedPlatform(deploys(build));

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { imageBytes } from "./deployments.ts";
 import { ahead } from "./ahead.ts";
 import { failure } from "./failure.ts";
 import {
@@ -44,6 +45,7 @@ const buildWithOutcome = build.extend({
       number: z.number().int(),
       status: z.enum(statesOf(deploymentStates)),
       failure: failure.nullable(),
+      image_bytes: imageBytes,
     })
     .nullable(),
 });

@@ -28,6 +28,9 @@ export const deploymentSummary = z.object({
   activated_at: timestamp.nullable(),
 });
 
+/** What its image's files take, also those that other images share; null once the image is deleted. */
+export const imageBytes = z.number().int().nullable();
+
 export const deployment = z.object({
   id,
   number: z.number().int(),
@@ -36,6 +39,7 @@ export const deployment = z.object({
   build_id: id,
   commit: z.string(),
   image_ref: z.string(),
+  image_bytes: imageBytes,
   created_at: timestamp,
   activated_at: timestamp.nullable(),
   retired_at: timestamp.nullable(),

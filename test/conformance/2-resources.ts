@@ -58,6 +58,7 @@ export function fields(subject: () => Subject): void {
     }
     const [failed, active, retired] = rows;
     assert.deepEqual([failed.status, active.status, retired.status], ["failed", "active", "retired"]);
+    for (const { image_bytes } of rows) assert.ok(image_bytes > 100, `an image has ${image_bytes} bytes`);
     assert.ok(active.activated_at !== null && retired.retired_at !== null && active.rolled_back_from === null);
     assert.deepEqual(
       rows.map(({ number }) => number),
@@ -173,6 +174,7 @@ const deploymentFields = [
   "status",
   "build_id",
   "image_ref",
+  "image_bytes",
   "created_at",
   "activated_at",
   "retired_at",

@@ -78,6 +78,7 @@ export function sampleDeployment(more: Partial<Deployment> = {}): Deployment {
     build_id: "bld_1",
     commit: hash,
     image_ref: "sha256:1",
+    image_bytes: 1024 ** 2,
     rolled_back_from: null,
     rehearse_only: false,
   };

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { addCommand, commandGroup, severalCommands, listCommand, rowCommand } from "../command-tree.ts";
 import type { Answer, Client } from "../../contract/client.ts";
+import { bytesText } from "../../kit/bytes-text.ts";
 import { currentProject, type CliContext } from "../context.ts";
 import { CliError } from "../failures.ts";
 import { awaitBuild, failureOf, readBuildLog } from "../follow.ts";
@@ -64,6 +65,7 @@ const addShow = rowCommand({
       ["message", oneLine(build.message, 100)],
       ["author", build.author && oneLine(build.author)],
       ["image", build.image_ref ?? "none"],
+      ["size", build.deployment?.image_bytes ? bytesText(build.deployment.image_bytes) : null],
       ["deployment", build.deployment && `#${build.deployment.number} ${build.deployment.status}`],
       ["created", relativeTime(build.created_at)],
       ["took", build.started_at === null ? null : duration(build.started_at, build.finished_at)],

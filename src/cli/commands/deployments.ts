@@ -81,6 +81,7 @@ const addList = listCommand({
     STATUS: (row, paint) => paintStatus(paint, shownStatus(row)),
     COMMIT: (row) => row.commit.slice(0, 8),
     BY: (row) => (row.rehearse_only ? "rehearsal" : row.trigger),
+    IMAGE: (row) => (row.image_bytes === null ? "" : bytesText(row.image_bytes)),
     CREATED: (row) => relativeTime(row.created_at),
     SERVED: (row) => (row.activated_at === null ? "" : duration(row.activated_at, row.retired_at)),
     NOTE: (row, _paint, all) => noteOf(row, all),

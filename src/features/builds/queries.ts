@@ -1,6 +1,7 @@
 import type { Page } from "../../kit/page.ts";
 import { triggersOfBuilds } from "../../contract/states.ts";
 import type { Db, Tx } from "../../store/database.ts";
+import { imageBytes } from "../images/images.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 
 const shown = [
@@ -42,7 +43,7 @@ export async function selectBuild(db: Db | Tx, orgId: string, id: string) {
 export async function selectOutcome(db: Db | Tx, orgId: string, buildId: string) {
   return db
     .selectFrom("deployment")
-    .select(["number", "status", "failure"])
+    .select(["number", "status", "failure", imageBytes()])
     .where(({ and }) => and({ org_id: orgId, build_id: buildId }))
     .where("trigger", "in", triggersOfBuilds)
     .orderBy("number")

@@ -3,6 +3,7 @@ import type { Db, Tx } from "../../store/database.ts";
 import type { Context } from "../context.ts";
 import { compareIn } from "./compare-in.ts";
 import { openVariables } from "./deployments.ts";
+import { imageBytes } from "../images/images.ts";
 import { shown } from "./queries.ts";
 import { compareKeys } from "./rules.ts";
 
@@ -93,7 +94,7 @@ async function selectCompared(db: Db | Tx, { org_id, project_id, number, servedB
     .selectFrom("deployment as d")
     .innerJoin("build as b", "b.id", "d.build_id")
     .select(shown.map((name) => `d.${name}` as const))
-    .select(["d.port", "d.health_path", "d.sealed_variables", "b.message"])
+    .select(["d.port", "d.health_path", "d.sealed_variables", "b.message", imageBytes("d")])
     .where("d.org_id", "=", org_id)
     .where("d.project_id", "=", project_id)
     .$if(number === undefined, (all) => all.where("d.rehearse_only", "=", false));

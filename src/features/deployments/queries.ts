@@ -5,6 +5,7 @@ import type { Failure } from "../../ports/failure.ts";
 import type { Columns, Db, Tx } from "../../store/database.ts";
 import { claimRow, freshLease, holds, type InProgress, type Lease } from "../../store/leases.ts";
 import type { Tables } from "../../store/tables.ts";
+import { imageBytes } from "../images/images.ts";
 import { changeProject, lockProject, type ProjectKey } from "../projects/projects.ts";
 import type { WorkloadSource } from "./serving.ts";
 
@@ -29,7 +30,7 @@ export const shown = [
 export async function listDeployments(db: Db | Tx, orgId: string, projectId: string, { cursor, limit }: Page<number>) {
   const query = db
     .selectFrom("deployment")
-    .select(shown)
+    .select([...shown, imageBytes()])
     .where("org_id", "=", orgId)
     .where("project_id", "=", projectId);
   return (cursor === undefined ? query : query.where("number", "<", cursor))
@@ -39,14 +40,18 @@ export async function listDeployments(db: Db | Tx, orgId: string, projectId: str
 }
 
 export async function getDeployment(db: Db | Tx, orgId: string, id: string) {
-  return db.selectFrom("deployment").select(shown).where("org_id", "=", orgId).where("id", "=", id).executeTakeFirst();
+  return db
+    .selectFrom("deployment")
+    .select([...shown, imageBytes()])
+    .where(({ and }) => and({ org_id: orgId, id }))
+    .executeTakeFirst();
 }
 
 export async function selectNumbered(db: Db | Tx, key: ProjectKey & { readonly number: number }) {
   const { org_id, project_id, number } = key;
   return db
     .selectFrom("deployment")
-    .select(shown)
+    .select([...shown, imageBytes()])
     .where(({ and }) => and({ org_id, project_id, number }))
     .executeTakeFirst();
 }

@@ -8,6 +8,14 @@ import { lockProject } from "../projects/projects.ts";
 /** Number of earlier good images kept for rollbacks, in addition to the active one. Semantics, §6. */
 const keptGood = 5;
 
+/** The size of a deployment's image; null once it is deleted. */
+export const imageBytes = (table: "deployment" | "d" = "deployment") =>
+  sql<
+    number | null
+  >`case when ${sql.ref(table)}.image_pruned_at is null then (${sql.ref(table)}.image ->> 'size_bytes')::bigint end`.as(
+    "image_bytes",
+  );
+
 /** Returns the projects that have deployments, oldest first. */
 export async function projectsWithImages(db: Db): Promise<readonly { id: string; org_id: string }[]> {
   return db

@@ -121,6 +121,7 @@ function Took({ build, isRunning }: { readonly build: Build; readonly isRunning:
   return (
     <>
       {build.deployment === null ? "took" : "built in"} {duration(ms)}
+      {(build.deployment?.image_bytes ?? null) !== null && ` · image of ${bytes(build.deployment?.image_bytes)}`}
     </>
   );
 }

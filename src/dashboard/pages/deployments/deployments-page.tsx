@@ -4,7 +4,7 @@ import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { isOfBuild, shownStatus } from "../../../contract/states.ts";
 import { useAction, useProject, useSlug, usePages } from "../../data/api.ts";
-import { duration, firstLine, shortCommit } from "../../data/format.ts";
+import { bytes, duration, firstLine, shortCommit } from "../../data/format.ts";
 import { Button, buttonLook } from "../../ui/button.tsx";
 import { Older, coversItem, Table, timeColumn, type Column } from "../../ui/table.tsx";
 import { Page, View, Problem } from "../../ui/page.tsx";
@@ -169,6 +169,12 @@ function columnsFor(slug: string, onRollback: (deployment: Deployment) => void):
           )}
         </span>
       ),
+    },
+    {
+      head: "Image",
+      wide: true,
+      end: true,
+      cell: ({ deployment }) => <span className="text-muted">{bytes(deployment?.image_bytes)}</span>,
     },
     { head: "Took", wide: true, end: true, cell: (entry) => <span className="text-muted">{took(entry)}</span> },
     timeColumn("When", (row) => row.at),
