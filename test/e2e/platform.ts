@@ -25,7 +25,7 @@ import { keepNpmCode, lendNpmCode } from "../support/npm-code.ts";
 const checkout = fileURLToPath(new URL("../../", import.meta.url));
 
 /** A whole platform as a user runs it: `berthd start` in its own process, with its own data folder. */
-export interface TestPlatform {
+export interface TestPlatform extends AsyncDisposable {
   readonly dataDir: string;
   readonly api: string;
   readonly edgePort: number;
@@ -103,6 +103,9 @@ export async function startPlatform(settings: Record<string, string> = {}, place
   const token = readFileSync(join(dataDir, "admin-token"), "utf8").trim();
   const end = (signal: NodeJS.Signals) => process.end(signal);
   return {
+    [Symbol.asyncDispose](this: TestPlatform) {
+      return this.destroy();
+    },
     dataDir,
     api,
     edgePort: edge,

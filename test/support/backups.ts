@@ -26,7 +26,7 @@ import { eventually } from "./eventually.ts";
 import { platformBeside } from "./platform-double.ts";
 
 /** The API, the reconcilers of databases and backups, a real PostgreSQL and a folder for files. */
-export interface BackupPlatform {
+export interface BackupPlatform extends AsyncDisposable {
   /** The age identity to which downloads are encrypted. */
   readonly recoveryKey: string;
   readonly api: TestApi;
@@ -122,6 +122,9 @@ export async function startBackupPlatform({
     return body as unknown as BackupDocument;
   };
   return {
+    [Symbol.asyncDispose](this: BackupPlatform) {
+      return this.close();
+    },
     api,
     recoveryKey,
     org,

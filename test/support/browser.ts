@@ -12,7 +12,7 @@ export const noBrowser: string | undefined = existsSync(executable)
   ? undefined
   : "Chromium is not installed (tools/setup/debian installs it)";
 
-export interface TestBrowser {
+export interface TestBrowser extends AsyncDisposable {
   readonly browser: Browser;
   close(): Promise<void>;
 }
@@ -30,14 +30,12 @@ export async function launchBrowser(port: number, { isUrgent = false } = {}): Pr
   const wrapper = join(folder, "chromium");
   await writeFile(wrapper, script(port, socket, isUrgent), { mode: 0o755 });
   const browser = await chromium.launch({ executablePath: wrapper, args: ["--no-sandbox", "--disable-gpu"] });
-  return {
-    browser,
-    async close() {
-      await browser.close();
-      relay.close();
-      await rm(folder, { recursive: true, force: true });
-    },
+  const close = async () => {
+    await browser.close();
+    relay.close();
+    await rm(folder, { recursive: true, force: true });
   };
+  return { browser, close, [Symbol.asyncDispose]: close };
 }
 
 /** Both wrapper programs pass the browser's file descriptors on, which the driver uses. The namespace and its listeners end with the browser. */

@@ -20,7 +20,7 @@ import { guardMs } from "./eventually.ts";
 export const withoutDocker = reasonToSkip();
 
 /** A Docker engine for one test file. It shares nothing with other engines on this machine and does not change iptables. */
-export interface TestEngine {
+export interface TestEngine extends AsyncDisposable {
   readonly socket: string;
   readonly dir: string;
   readonly api: DockerApi;
@@ -85,6 +85,7 @@ export async function startTestEngine(
       await begin();
     },
     close: () => removeEngine(dir),
+    [Symbol.asyncDispose]: () => removeEngine(dir),
   };
   await begin().catch(async (error: unknown) => {
     await engine.close();

@@ -9,7 +9,7 @@ import { until } from "../../src/kit/until.ts";
 import { guardMs } from "./eventually.ts";
 
 /** A real S3 server: OpenStack Swift with its S3 API, as Debian packages it. It checks signatures. */
-export interface SwiftServer {
+export interface SwiftServer extends AsyncDisposable {
   readonly endpoint: string;
   readonly accessKeyId: string;
   readonly secretKey: string;
@@ -68,7 +68,7 @@ export async function startSwift(): Promise<SwiftServer> {
     const url = `${endpoint.replace("://", `://${user}@`)}/${name}/berth/?region=${access.region}`;
     return { BERTH_S3_URL: url, BERTH_S3_SECRET_KEY_FILE };
   };
-  return { ...access, bucket, close };
+  return { ...access, bucket, close, [Symbol.asyncDispose]: close };
 }
 
 type Ports = Readonly<Record<"object" | "container" | "account" | "proxy" | "memcached", number>>;

@@ -1,8 +1,7 @@
 import fastify from "fastify";
 import pg from "pg";
-import type { HandlerPlatform } from "../../src/features/context.ts";
 import { testProject } from "../../test/support/fixtures.ts";
-import { testApi, testOrganization, type TestOrganization } from "../../test/support/test-platform.ts";
+import { testApi, testOrganization } from "../../test/support/test-platform.ts";
 
 const columns = `select p.id, p.slug, p.name, p.hostname, p.port, p.health_path, p.replicas, p.created_at, p.updated_at, p.deleted_at,
   d.id as active_id, d.number as active_number, d.status as active_status, d.commit as active_commit, d.activated_at as active_activated_at
@@ -15,7 +14,6 @@ const subjects = { ours: startOurs, bare: startBare };
 const [, , which, asked] = process.argv;
 const isList = asked === "list";
 const path = isList ? "/v1/projects" : "/v1/projects/demo";
-const listedProjects = 1000;
 
 const { url, token, stop } = await subjects[which as keyof typeof subjects]();
 console.log(JSON.stringify({ url, token }));
@@ -28,17 +26,13 @@ interface Started {
 }
 
 async function startOurs(): Promise<Started> {
-  const api = await testApi();
-  const org = await testOrganization(api.database.db, "bench");
-  await makeProjects(api.platform, org);
+  const { api, org } = await startFilled();
   return { url: `${api.baseUrl}${path}`, token: org.member, stop: () => api.close() };
 }
 
 /** Fastify with the same query, but without tokens, rights, schemas and stripping of fields. */
 async function startBare(): Promise<Started> {
-  const api = await testApi();
-  const org = await testOrganization(api.database.db, "bench");
-  await makeProjects(api.platform, org);
+  const { api, org } = await startFilled();
   const pool = new pg.Pool({ ...api.database.connection, max: 10 });
   // PostgreSQL may stop before the pool has closed its connections.
   pool.on("error", () => {});
@@ -60,7 +54,10 @@ async function startBare(): Promise<Started> {
   return { url, token: org.member, stop };
 }
 
-async function makeProjects(platform: HandlerPlatform, org: TestOrganization): Promise<void> {
-  if (!isList) return void (await testProject(platform, org, "demo"));
-  for (let number = 0; number < listedProjects; number += 1) await testProject(platform, org, `p-${number}`);
+async function startFilled() {
+  const api = await testApi();
+  const org = await testOrganization(api.database.db, "bench");
+  for (let number = 0; number < (isList ? 1000 : 1); number += 1)
+    await testProject(api.platform, org, isList ? `p-${number}` : "demo");
+  return { api, org };
 }

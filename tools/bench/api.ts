@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { start, systemPath } from "../../src/kit/exec.ts";
-import { lacks, load } from "./nginx.ts";
+import { load } from "./nginx.ts";
 import { secondsOfTree } from "./processor-time.ts";
 import { costRow, inTurns, medians, rateRow, type BenchRow } from "./row.ts";
 
@@ -11,10 +11,7 @@ const seconds = 4;
 const goal = 0.75;
 const subject = fileURLToPath(new URL("api-subject.ts", import.meta.url));
 
-/** Returns what the machine lacks for `measureApi`, as a sentence; undefined if nothing. */
-export const apiBenchLacks = () => lacks("The API is", "wrk");
-
-/** Loads the real API with authenticated GETs, and bare Fastify with the same queries, in turn. Throws if `apiBenchLacks` something. */
+/** Loads the real API with authenticated GETs, and bare Fastify with the same queries, in turn. */
 export async function measureApi(): Promise<BenchRow[]> {
   return [
     ...(await compare("one", "API, GET of a project with a token", goal)),
@@ -23,31 +20,26 @@ export async function measureApi(): Promise<BenchRow[]> {
 }
 
 async function compare(asked: "one" | "list", name: string, wanted: number | null): Promise<BenchRow[]> {
-  const ours = await open("ours", asked);
-  const bare = await open("bare", asked);
-  try {
-    const measure = (subject: Subject) => async () => {
-      const before = secondsOfTree(subject.pid);
-      const { perSecond, requests } = await loadSubject(subject, seconds);
-      return { perSecond, secondsEach: (secondsOfTree(subject.pid) - before) / requests };
-    };
-    // The first round is not counted: the first requests run before the code is compiled.
-    const measured = await inTurns(rounds, { ours: measure(ours), theirs: measure(bare) }, 1);
-    const both = { ...medians(measured, (each) => each.perSecond), goal: wanted };
-    const costs = medians(measured, (each) => each.secondsEach);
-    const against = "bare Fastify with the same query";
-    const cost = `${name}, processor time of the server's process a request`;
-    return [rateRow(name, against, both), costRow(cost, against, costs)];
-  } finally {
-    for (const each of [ours, bare]) each.stop();
-  }
+  using ours = await open("ours", asked);
+  using bare = await open("bare", asked);
+  const measure = (subject: Subject) => async () => {
+    const before = secondsOfTree(subject.pid);
+    const { perSecond, requests } = await load(subject.url, seconds, "-H", `authorization: Bearer ${subject.token}`);
+    return { perSecond, secondsEach: (secondsOfTree(subject.pid) - before) / requests };
+  };
+  // The first round is not counted: the first requests run before the code is compiled.
+  const measured = await inTurns(rounds, { ours: measure(ours), theirs: measure(bare) }, 1);
+  const both = { ...medians(measured, (each) => each.perSecond), goal: wanted };
+  const costs = medians(measured, (each) => each.secondsEach);
+  const against = "bare Fastify with the same query";
+  const cost = `${name}, processor time of the server's process a request`;
+  return [rateRow(name, against, both), costRow(cost, against, costs)];
 }
 
-interface Subject {
+interface Subject extends Disposable {
   readonly url: string;
   readonly token: string;
   readonly pid: number;
-  readonly stop: () => void;
 }
 
 async function open(which: "ours" | "bare", asked: "one" | "list"): Promise<Subject> {
@@ -57,9 +49,5 @@ async function open(which: "ours" | "bare", asked: "one" | "list"): Promise<Subj
   const lines = createInterface(child.stdout);
   const [line] = (await once(lines, "line", { signal: AbortSignal.timeout(60_000) })) as [string];
   const reached = JSON.parse(line) as { url: string; token: string };
-  return { ...reached, pid: child.pid ?? 0, stop: () => child.stdin.end() };
-}
-
-function loadSubject({ url, token }: Subject, forSeconds: number) {
-  return load(url, forSeconds, "-H", `authorization: Bearer ${token}`);
+  return { ...reached, pid: child.pid ?? 0, [Symbol.dispose]: () => void child.stdin.end() };
 }

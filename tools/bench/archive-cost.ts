@@ -9,35 +9,24 @@ import { listProcesses } from "../../test/e2e/processes.ts";
 import { startBackupPlatform, type BackupPlatform, type TestProject } from "../../test/support/backups.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import { ledgerTable, startLedger } from "../../test/support/ledger.ts";
-import { missingForSwift } from "../../test/support/swift.ts";
 import { superuserConnection } from "../../src/adapters/postgres-host-local/superuser-connection.ts";
 import { withConnection } from "../../src/postgres/connection.ts";
-import { missingPart } from "../../src/adapters/postgres-host-local/test-fixture.ts";
 import { pssOf } from "./memory.ts";
 import { secondsOfProcesses } from "./processor-time.ts";
 import { benchSize, countRow, goalRow, type BenchRow } from "./row.ts";
 import { startS3Store } from "./s3-store.ts";
-
-/** Returns what this machine lacks to measure what archives cost; undefined if nothing. */
-export function archiveCostLacks(): string | undefined {
-  return missingPart || missingForSwift || undefined;
-}
 
 /**
  * Measures what is lost with the disk at the worst instant, for an archive in S3 and one on another disk that is told so each second, and
  * what the archives of idle databases cost.
  */
 export async function measureArchiveCost(): Promise<readonly BenchRow[]> {
-  const store = await startS3Store();
-  try {
-    return [
-      await measureLoss("S3, a look each 5 s", 5, store.storage),
-      await measureLoss("a disk, a look each second", 1),
-      ...(await measureIdle()),
-    ];
-  } finally {
-    await store.close();
-  }
+  await using store = await startS3Store();
+  return [
+    await measureLoss("S3, a look each 5 s", 5, store.storage),
+    await measureLoss("a disk, a look each second", 1),
+    ...(await measureIdle()),
+  ];
 }
 
 const startArchives = (running: BackupPlatform, seconds: number) => {
@@ -53,29 +42,25 @@ async function storedUntil(running: BackupPlatform, { slug }: TestProject): Prom
 
 /** Looks ten times a second at the oldest acknowledged commit that is not stored: with the disk, all since then would be lost. */
 async function measureLoss(where: string, seconds: number, storage?: Storage): Promise<BenchRow> {
-  const running = await startBackupPlatform({ folder: tmpdir(), ...(storage ? { storage: () => storage } : {}) });
-  try {
-    await startArchives(running, seconds);
-    const project = await running.project();
-    await project.query(ledgerTable);
-    await eventually(async () => (await storedUntil(running, project)) > 0, "the first copy is made");
-    const ledger = startLedger(() => project.login(), { writers: 4, pauseMs: 20 });
-    await sleep(3 * seconds * 1000);
-    let mostMs = 0;
-    for (const endMs = Date.now() + benchSize("seconds", 20) * 1000; Date.now() < endMs; await sleep(100)) {
-      const atMs = Date.now();
-      const until = await storedUntil(running, project);
-      const unstored = [...ledger.commits.values()].flatMap(({ ackedMs }) =>
-        ackedMs !== null && ackedMs > until && ackedMs <= atMs ? [ackedMs] : [],
-      );
-      mostMs = Math.max(mostMs, atMs - Math.min(atMs, ...unstored));
-    }
-    const commits = await ledger.stop();
-    const name = `most that is lost with the disk, archive in ${where}, ${commits} commits`;
-    return goalRow(name, mostMs, { goal: seconds * 1000, unit: "ms" });
-  } finally {
-    await running.close();
+  await using running = await startBackupPlatform({ folder: tmpdir(), ...(storage ? { storage: () => storage } : {}) });
+  await startArchives(running, seconds);
+  const project = await running.project();
+  await project.query(ledgerTable);
+  await eventually(async () => (await storedUntil(running, project)) > 0, "the first copy is made");
+  const ledger = startLedger(() => project.login(), { writers: 4, pauseMs: 20 });
+  await sleep(3 * seconds * 1000);
+  let mostMs = 0;
+  for (const endMs = Date.now() + benchSize("seconds", 20) * 1000; Date.now() < endMs; await sleep(100)) {
+    const atMs = Date.now();
+    const until = await storedUntil(running, project);
+    const unstored = [...ledger.commits.values()].flatMap(({ ackedMs }) =>
+      ackedMs !== null && ackedMs > until && ackedMs <= atMs ? [ackedMs] : [],
+    );
+    mostMs = Math.max(mostMs, atMs - Math.min(atMs, ...unstored));
   }
+  const commits = await ledger.stop();
+  const name = `most that is lost with the disk, archive in ${where}, ${commits} commits`;
+  return goalRow(name, mostMs, { goal: seconds * 1000, unit: "ms" });
 }
 
 /** Makes the checkpoint that PostgreSQL makes within five minutes after the last write, and waits until no database writes log any more. */
@@ -98,32 +83,28 @@ async function settle(running: BackupPlatform, projects: readonly TestProject[])
 async function measureIdle(): Promise<BenchRow[]> {
   const [databases, seconds] = [benchSize("idle", 10), benchSize("seconds", 20)];
   let objects = 0;
-  const running = await startBackupPlatform({
+  await using running = await startBackupPlatform({
     folder: tmpdir(),
     storage: (disk) => ({ ...disk, put: (...given) => ((objects += 1), disk.put(...given)) }),
   });
-  try {
-    const projects: TestProject[] = [];
-    const create = async () => void projects.push(await running.project());
-    await mapWithConcurrency(Array.from({ length: databases }), 4, create);
-    await settle(running, projects);
-    const off = await measureUse(running, projects, seconds);
-    await startArchives(running, 5);
-    for (const project of projects)
-      await eventually(async () => (await storedUntil(running, project)) > 0, `${project.slug} has its first copy`);
-    await settle(running, projects);
-    objects = 0;
-    const on = await measureUse(running, projects, seconds);
-    return [
-      goalRow(`memory of the archives of ${databases} idle databases`, on.mb - off.mb, { goal: 100, unit: "MB" }),
-      goalRow(`their processor time in ${seconds} s`, on.cpuMs - off.cpuMs, {
-        ...{ goal: (seconds * databases) / 10, unit: "ms" },
-      }),
-      countRow("objects stored for them", `${seconds} s`, objects),
-    ];
-  } finally {
-    await running.close();
-  }
+  const projects: TestProject[] = [];
+  const create = async () => void projects.push(await running.project());
+  await mapWithConcurrency(Array.from({ length: databases }), 4, create);
+  await settle(running, projects);
+  const off = await measureUse(running, projects, seconds);
+  await startArchives(running, 5);
+  for (const project of projects)
+    await eventually(async () => (await storedUntil(running, project)) > 0, `${project.slug} has its first copy`);
+  await settle(running, projects);
+  objects = 0;
+  const on = await measureUse(running, projects, seconds);
+  return [
+    goalRow(`memory of the archives of ${databases} idle databases`, on.mb - off.mb, { goal: 100, unit: "MB" }),
+    goalRow(`their processor time in ${seconds} s`, on.cpuMs - off.cpuMs, {
+      ...{ goal: (seconds * databases) / 10, unit: "ms" },
+    }),
+    countRow("objects stored for them", `${seconds} s`, objects),
+  ];
 }
 
 /** Returns the memory (PSS) of this process and of the databases', and their processor time while nobody uses them. */

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtempDisposable, rm, writeFile } from "node:fs/promises";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeTestPlace, missingPart } from "../../src/adapters/postgres-host-local/test-fixture.ts";
@@ -14,7 +14,6 @@ import { branchesTask } from "../../src/reconcile/branches/branches-task.ts";
 import { startBackupPlatform, type BackupPlatform, type TestProject } from "../../test/support/backups.ts";
 import { eventually, guardMs } from "../../test/support/eventually.ts";
 import { freePort } from "../../test/support/free-port.ts";
-import { missingForSwift } from "../../test/support/swift.ts";
 import { benchSize, inTurns, median, medians, rateRow, timed, timeRow, type BenchRow } from "./row.ts";
 import { startS3Store } from "./s3-store.ts";
 
@@ -23,14 +22,11 @@ const pgbench = "/usr/bin/pgbench";
 const rounds = 3;
 const writeSeconds = 8;
 
-/** Returns what this machine lacks to measure archives; undefined if nothing. */
 export function archiveBenchLacks(): string | undefined {
   if (missingPart !== false) return missingPart;
   if (process.getuid?.() !== 0) return "root, which runs pgBackRest's server as the user postgres";
   return [pgbackrest, pgbench].every(existsSync) ? undefined : "pgbackrest and pgbench";
 }
-
-export const archiveS3BenchLacks = () => archiveBenchLacks() ?? (missingForSwift || undefined);
 
 const fillText = (rows: number) => `create table events (id bigint primary key, at timestamptz, body text);
   insert into events select i, now(), md5(i::text) || md5((i * 7)::text) from generate_series(1, ${rows}) i`;
@@ -53,17 +49,13 @@ export function measureArchives(): Promise<readonly BenchRow[]> {
 
 /** Compares the same restores where both keep everything in one S3 server: Berth encrypted, pgBackRest with a process for each core. */
 export async function measureArchivesInS3(): Promise<readonly BenchRow[]> {
-  const store = await startS3Store();
+  await using store = await startS3Store();
   const repository = `${store.repository}\nprocess-max=${availableParallelism()}`;
-  try {
-    return await withBoth({ storage: store.storage, repository }, async (running, bare) => {
-      const kept = await fill(running, bare);
-      await bare.backrest("--type=full", "--start-fast", "backup");
-      return measureRestores(running, { kept, bare }, "from S3: ");
-    });
-  } finally {
-    await store.close();
-  }
+  return await withBoth({ storage: store.storage, repository }, async (running, bare) => {
+    const kept = await fill(running, bare);
+    await bare.backrest("--type=full", "--start-fast", "backup");
+    return measureRestores(running, { kept, bare }, "from S3: ");
+  });
 }
 
 interface Stores {
@@ -77,24 +69,19 @@ async function withBoth<T>(
   measure: (running: BackupPlatform, bare: Bare, dir: string) => Promise<T>,
 ): Promise<T> {
   // On the disk, as pgBackRest's files are.
-  const running = await startBackupPlatform({ folder: tmpdir(), ...(storage && { storage: () => storage }) });
-  const dir = await mkdtemp(join(tmpdir(), "berth-bench-"));
-  const bare = await startBare(dir, repository ?? `repo1-path=${dir}/repository`);
-  try {
-    const { platform } = running;
-    const settings = {
-      ...platform.settings,
-      backups: { ...platform.settings.backups, archiveEveryMs: 5000 },
-      branches: { ...platform.settings.branches, copyBytes: Infinity },
-    };
-    await running.startTask(() => archivesTask({ ...platform, settings }));
-    await running.startTask((wake) => branchesTask({ ...platform, settings }, wake));
-    return await measure(running, bare, dir);
-  } finally {
-    await bare.stop();
-    await running.close();
-    await rm(dir, { recursive: true });
-  }
+  await using folder = await mkdtempDisposable(join(tmpdir(), "berth-bench-"));
+  const dir = folder.path;
+  await using running = await startBackupPlatform({ folder: tmpdir(), ...(storage && { storage: () => storage }) });
+  await using bare = await startBare(dir, repository ?? `repo1-path=${dir}/repository`);
+  const { platform } = running;
+  const settings = {
+    ...platform.settings,
+    backups: { ...platform.settings.backups, archiveEveryMs: 5000 },
+    branches: { ...platform.settings.branches, copyBytes: Infinity },
+  };
+  await running.startTask(() => archivesTask({ ...platform, settings }));
+  await running.startTask((wake) => branchesTask({ ...platform, settings }, wake));
+  return await measure(running, bare, dir);
 }
 
 const rowsOfTable = () => benchSize("rows", 2_000_000);
@@ -189,9 +176,8 @@ async function measureRestores(
     theirs: () => bare.restore(theirMoment),
     ours: (round) => timed(() => branchAt(running, of("/database/branches"), { name: `b${round}`, at: moment })),
   });
-  const beside: number[] = [];
-  for (let round = 0; round < rounds; round += 1)
-    beside.push(await timed(() => call(running, "POST", of("/restore"), { at: moment })));
+  const restore = () => timed(() => call(running, "POST", of("/restore"), { at: moment }));
+  const beside = await Array.fromAsync({ length: rounds }, restore);
   const [against, times] = ["pgbackrest restore, answering", medians(branched)];
   return [
     timeRow(`${from}a branch at a moment, answering`, against, { ...times, goal: 0.5 }),
@@ -244,7 +230,7 @@ async function startBare(dir: string, repository: string) {
   return {
     backrest,
     sql,
-    stop: () => stop(data),
+    [Symbol.asyncDispose]: async () => void (await stop(data)),
     /** Restores to a moment into a folder of its own. Returns after how many milliseconds that answers, and takes writes. */
     async restore(moment: string) {
       await as("/bin/mkdir", "-m", "700", restored);

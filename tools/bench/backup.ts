@@ -1,16 +1,16 @@
 import { existsSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtempDisposable } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { finished } from "node:stream/promises";
-import { createLocalPostgresHost } from "../../src/adapters/postgres-host-local/local-postgres-host.ts";
-import { login, makeTestPlace, missingPart } from "../../src/adapters/postgres-host-local/test-fixture.ts";
+import { login, missingPart } from "../../src/adapters/postgres-host-local/test-fixture.ts";
 import { createDiskStorage } from "../../src/adapters/storage-disk/disk-storage.ts";
 import { runOk } from "../../src/kit/exec.ts";
-import { loginOf, newDatabaseSpec } from "../../src/ports/postgres-host.suite.ts";
+import { loginOf } from "../../src/ports/postgres-host.suite.ts";
 import type { DatabaseEndpoint, DatabaseSpec, PostgresHost } from "../../src/ports/postgres-host.ts";
 import { checkArchive, packArchive, unpackArchive } from "../../src/features/backups/backups.ts";
+import { startServer } from "./own-server.ts";
 import { benchSize, inTurns, medians, timed, timeRow, type BenchRow, type BenchStep } from "./row.ts";
 
 const zstd = "/usr/bin/zstd";
@@ -18,7 +18,6 @@ const rounds = 5;
 const rowCount = benchSize("rows", 2_000_000);
 const goal = 1.1;
 
-/** Returns what this machine lacks to measure backups; undefined if nothing. */
 export function backupBenchLacks(): string | undefined {
   if (missingPart !== false) return missingPart;
   return existsSync(zstd) ? undefined : "the zstd program, which compresses the bare dumps";
@@ -29,20 +28,12 @@ export function backupBenchLacks(): string | undefined {
  * the same format into the same folder; and a restore with pg_restore.
  */
 export async function measureBackups(): Promise<readonly BenchRow[]> {
-  const place = makeTestPlace();
-  const dir = await mkdtemp(join(tmpdir(), "berth-bench-"));
-  const host = createLocalPostgresHost(place.options);
-  const spec = newDatabaseSpec();
-  try {
-    const endpoint = await host.ensure(spec);
-    await fill(endpoint, spec);
-    const bare = { bin: place.options.binDir, endpoint, spec, dir };
-    return [await measureDump(host, bare), await measureRestore(host, bare)];
-  } finally {
-    await host.destroy(spec.id);
-    place.remove();
-    await rm(dir, { recursive: true });
-  }
+  await using folder = await mkdtempDisposable(join(tmpdir(), "berth-bench-"));
+  await using server = await startServer();
+  const { host, spec } = server;
+  await fill(server.endpoint, spec);
+  const bare = { ...server, dir: folder.path };
+  return [await measureDump(host, bare), await measureRestore(host, bare)];
 }
 
 interface Bare {
@@ -87,10 +78,9 @@ async function measureParts(host: PostgresHost, bare: Bare): Promise<BenchStep[]
     ["dumped and thrown away", thrownAway(false), () => dumpBare(bare, "/dev/null", "/bin/cat")],
     ["dumped, compressed and thrown away", thrownAway(true), () => dumpBare(bare, "/dev/null")],
   ];
-  const steps: BenchStep[] = [];
-  for (const [name, ours, theirs] of parts)
-    steps.push({ name, ours: await timed(ours), theirs: theirs === null ? null : await timed(theirs) });
-  return steps;
+  return Array.fromAsync(parts, async ([name, ours, theirs]) => ({
+    ...{ name, ours: await timed(ours), theirs: theirs === null ? null : await timed(theirs) },
+  }));
 }
 
 async function measureRestore(host: PostgresHost, bare: Bare): Promise<BenchRow> {

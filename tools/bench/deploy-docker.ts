@@ -25,56 +25,50 @@ export function dockerBenchLacks(): string | undefined {
  * another engine (push to a bare repository, checkout, `docker build`, `docker run`, first 200).
  */
 export async function measureDockerDeploys(): Promise<BenchRow[]> {
-  const platform = await startVisitedPlatform({ runtime: "docker", over: "http" }, []);
-  const engine = await startTestEngine();
-  try {
-    const parent = await provideImage(engine.socket, "node");
-    const prepare = (slug: string) => lockedApp(platform, slug, undefined, { Dockerfile: dockerfileOf(parent) });
-    const live = async (app: TestApp, slug: string, text = slug) =>
-      total(await pushLive(platform, app, { slug, text }));
-    const hand = handOn(engine);
-    let app = await prepare("cold-0");
-    // The first round is not counted: its build also starts Berth's build engine.
-    const cold = await inTurns(
-      rounds,
-      {
-        async theirs(round) {
-          if (round > 0) app = await prepare(`cold-${round}`);
-          return hand.deploy(app, `cold-${round}`, ["--no-cache"]);
-        },
-        ours: (round) => live(app, `cold-${round}`),
+  await using platform = await startVisitedPlatform({ runtime: "docker", over: "http" }, []);
+  await using engine = await startTestEngine();
+  const parent = await provideImage(engine.socket, "node");
+  const prepare = (slug: string) => lockedApp(platform, slug, undefined, { Dockerfile: dockerfileOf(parent) });
+  const live = async (app: TestApp, slug: string, text = slug) => total(await pushLive(platform, app, { slug, text }));
+  const hand = handOn(engine);
+  let app = await prepare("cold-0");
+  // The first round is not counted: its build also starts Berth's build engine.
+  const cold = await inTurns(
+    rounds,
+    {
+      async theirs(round) {
+        if (round > 0) app = await prepare(`cold-${round}`);
+        return hand.deploy(app, `cold-${round}`, ["--no-cache"]);
       },
-      1,
-    );
-    app = await prepare("warm");
-    const warm = await inTurns(
-      rounds,
-      {
-        async theirs(round) {
-          await app.commit({ "text.txt": `warm ${round}` });
-          return hand.deploy(app, `warm ${round}`, []);
-        },
-        ours: (round) => live(app, "warm", `warm ${round}`),
+      ours: (round) => live(app, `cold-${round}`),
+    },
+    1,
+  );
+  app = await prepare("warm");
+  const warm = await inTurns(
+    rounds,
+    {
+      async theirs(round) {
+        await app.commit({ "text.txt": `warm ${round}` });
+        return hand.deploy(app, `warm ${round}`, []);
       },
-      1,
-    );
-    const starts = await inTurns(rounds, {
-      theirs: () => hand.start(`warm ${rounds}`),
-      async ours() {
-        await scale(platform, "warm", 1);
-        return scale(platform, "warm", 2);
-      },
-    });
-    const against = "git push, docker build and docker run by hand";
-    return [
-      timeRow("push of a Dockerfile to first 200, nothing cached", against, medians(cold)),
-      timeRow("push of a Dockerfile to first 200, only the source changed", against, medians(warm)),
-      timeRow("a second replica until it is healthy", "docker run of the same image to first 200", medians(starts)),
-    ];
-  } finally {
-    await engine.close();
-    await platform.destroy();
-  }
+      ours: (round) => live(app, "warm", `warm ${round}`),
+    },
+    1,
+  );
+  const starts = await inTurns(rounds, {
+    theirs: () => hand.start(`warm ${rounds}`),
+    async ours() {
+      await scale(platform, "warm", 1);
+      return scale(platform, "warm", 2);
+    },
+  });
+  const against = "git push, docker build and docker run by hand";
+  return [
+    timeRow("push of a Dockerfile to first 200, nothing cached", against, medians(cold)),
+    timeRow("push of a Dockerfile to first 200, only the source changed", against, medians(warm)),
+    timeRow("a second replica until it is healthy", "docker run of the same image to first 200", medians(starts)),
+  ];
 }
 
 /** Returns how long the project takes to have this many ready replicas, in milliseconds. */

@@ -14,19 +14,14 @@ const coldVersions = ["5.0.0", "5.0.1", "5.1.0"];
  * ci`, `npm run build`, start, first 200). Each has its own npm cache.
  */
 export async function measureDeploys(): Promise<BenchRow[]> {
-  const platform = await startPlatform();
-  try {
-    const cold = await measureCold(platform);
-    return [cold, await measureSecond(platform), await measureWarm(platform), await measureBare(platform)];
-  } finally {
-    await platform.destroy();
-  }
+  await using platform = await startPlatform();
+  const cold = await measureCold(platform);
+  return [cold, await measureSecond(platform), await measureWarm(platform), await measureBare(platform)];
 }
 
 async function measureCold(platform: TestPlatform): Promise<BenchRow> {
   // Use new packages in each round, so that nothing of the previous one is cached.
-  const apps: TestApp[] = [];
-  for (const version of coldVersions) apps.push(await lockedApp(platform, `cold-${apps.length}`, version));
+  const apps = await Array.fromAsync(coldVersions, (version, round) => lockedApp(platform, `cold-${round}`, version));
   const rounds = await inTurns(apps.length, {
     theirs: (round) => byHand(apps[round] as TestApp, freshFolder("hand"), `cold-${round}`),
     ours: (round) => pushLive(platform, apps[round] as TestApp, { slug: `cold-${round}`, text: `cold-${round}` }),

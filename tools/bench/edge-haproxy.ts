@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtempDisposable, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createHaproxyEdge, type HaproxyEdge } from "../../src/adapters/edge-haproxy/haproxy-edge.ts";
@@ -10,7 +10,7 @@ import { until } from "../../src/kit/until.ts";
 import { makeCertificate } from "../../src/ports/edge-stage.suite.ts";
 import type { EdgeCertificate, Route } from "../../src/ports/edge.ts";
 import { freePort } from "../../test/support/free-port.ts";
-import { accepts, answering, lacks, load, programPath, startNginx, stopOf, type Stop } from "./nginx.ts";
+import { accepts, answering, load, programPath, startNginx, started, type Started } from "./nginx.ts";
 import { secondsOfTree } from "./processor-time.ts";
 import { benchSizes, costRow, goalRow, median, rateRow, type BenchRow } from "./row.ts";
 
@@ -22,23 +22,15 @@ const host = "127.0.0.1";
 const changes = 40;
 const sizes = benchSizes("hosts", [1, 1000, 10_000]);
 
-/** Returns what the machine lacks for `measureHaproxy`, as a sentence; undefined if nothing. */
-export const haproxyBenchLacks = () => lacks("HAProxy is", "haproxy", "nginx", "wrk");
-
 /** Measures requests to 1, 1,000 and 10,000 hosts by three kinds of connections, and how long a route's change takes. */
 export async function measureHaproxy(): Promise<BenchRow[]> {
-  const dir = await mkdtemp(join(tmpdir(), "berth-bench-haproxy-"));
+  await using folder = await mkdtempDisposable(join(tmpdir(), "berth-bench-haproxy-"));
+  const dir = folder.path;
   const upstream = await freePort();
   const certificate = await makeCertificate(["*.test", "localhost"]);
-  const stops = [await startNginx(dir, "upstream", answering(upstream))];
-  try {
-    const rows: BenchRow[] = [];
-    for (const hosts of sizes) rows.push(...(await measureHosts({ dir, hosts, upstream, certificate })));
-    return rows;
-  } finally {
-    for (const stop of stops) stop();
-    await rm(dir, { recursive: true, force: true });
-  }
+  using _served = await startNginx(dir, "upstream", answering(upstream));
+  const rows = await Array.fromAsync(sizes, (hosts) => measureHosts({ dir, hosts, upstream, certificate }));
+  return rows.flat();
 }
 
 interface Subject {
@@ -60,32 +52,29 @@ async function measureHosts(subject: Subject): Promise<BenchRow[]> {
   const listens = { listenHost: host, listenPort: 0, listenTlsPort: 0 };
   const haproxyBin = programPath("haproxy") as string;
   const stateDir = join(dir, `edge-${hosts}`);
-  const edge = createHaproxyEdge({ haproxyBin, ...listens, stateDir, log: silentLog });
-  const stops: Stop[] = [];
-  try {
-    await edge.applyCertificates({ version: 1, certificates: [certificate] });
-    await edge.apply({ version: 1, routes: routesTo(upstream, hosts), challenge: null });
-    const { listen, listen_tls } = await edge.observe();
-    const { identity } = readHaproxyRecord(stateDir) as NonNullable<ReturnType<typeof readHaproxyRecord>>;
-    const ours = { plain: portOf(listen), tls: portOf(listen_tls), pid: identity.pid };
-    const rivals = {
-      ours,
-      "bare nginx": await startRival(stops, (ports) => startNginx(dir, `nginx-${hosts}`, nginxServers(subject, ports))),
-      "bare HAProxy": await startRival(stops, (ports) => startHaproxy(subject, ports)),
-    };
-    const rows: BenchRow[] = [];
-    for (const way of ways) rows.push(...(await compare({ dir, hosts, rivals, way })));
-    if (hosts === 1) {
-      const folder = join(runFolder(stateDir), "haproxy");
-      const uncounted = await startRival(stops, (ports) => startUncounted({ folder, ours }, ports));
-      rows.push(...(await compare({ dir, hosts, rivals: { ours, [withoutCounting]: uncounted }, way: "plain" })));
-    }
-    if (hosts >= 10_000) rows.push(await measureChange(edge, upstream, hosts));
-    return rows;
-  } finally {
-    for (const stop of stops) stop();
-    await edge.stop(0);
+  await using stops = new AsyncDisposableStack();
+  const edge = stops.adopt(createHaproxyEdge({ haproxyBin, ...listens, stateDir, log: silentLog }), (each) =>
+    each.stop(0),
+  );
+  await edge.applyCertificates({ version: 1, certificates: [certificate] });
+  await edge.apply({ version: 1, routes: routesTo(upstream, hosts), challenge: null });
+  const { listen, listen_tls } = await edge.observe();
+  const { identity } = readHaproxyRecord(stateDir) as NonNullable<ReturnType<typeof readHaproxyRecord>>;
+  const ours = { plain: portOf(listen), tls: portOf(listen_tls), pid: identity.pid };
+  const rivals = {
+    ours,
+    "bare nginx": await startRival(stops, (ports) => startNginx(dir, `nginx-${hosts}`, nginxServers(subject, ports))),
+    "bare HAProxy": await startRival(stops, (ports) => startHaproxy(subject, ports)),
+  };
+  const rows: BenchRow[] = [];
+  for (const way of ways) rows.push(...(await compare({ dir, hosts, rivals, way })));
+  if (hosts === 1) {
+    const folder = join(runFolder(stateDir), "haproxy");
+    const uncounted = await startRival(stops, (ports) => startUncounted({ folder, ours }, ports));
+    rows.push(...(await compare({ dir, hosts, rivals: { ours, [withoutCounting]: uncounted }, way: "plain" })));
   }
+  if (hosts >= 10_000) rows.push(await measureChange(edge, upstream, hosts));
+  return rows;
 }
 
 const withoutCounting = "the same without counting";
@@ -177,7 +166,7 @@ function nginxServers({ dir, hosts, upstream }: Subject, { plain, tls }: Ports):
 }
 
 /** One backend for each host in a map, and nothing else. */
-async function startHaproxy({ dir, hosts, upstream }: Subject, { plain, tls }: Ports): Promise<Stop> {
+async function startHaproxy({ dir, hosts, upstream }: Subject, { plain, tls }: Ports): Promise<Started> {
   const file = join(dir, `bare-${hosts}.cfg`);
   const all = Array.from({ length: hosts }, (_, i) => i);
   await writeFile(join(dir, "bare.map"), all.map((i) => `host-${i}.test b${i}\n`).join(""));
@@ -202,7 +191,7 @@ ${backends.join("")}`,
 async function startUncounted(
   { folder, ours }: { readonly folder: string; readonly ours: Rival },
   { plain, tls }: Ports,
-): Promise<Stop> {
+): Promise<Started> {
   const text = (await readFile(join(folder, "haproxy.cfg"), "utf8"))
     .replaceAll(/^.*(?:track-sc0|sc_tracked|sc_inc_gpc|txn\.begun|txn\.took).*\n/gm, "")
     .replaceAll(/use_backend busy if .*/g, "use_backend busy if TRUE")
@@ -214,18 +203,16 @@ async function startUncounted(
   return startedHaproxy(file, plain);
 }
 
-async function startedHaproxy(file: string, port: number): Promise<Stop> {
+async function startedHaproxy(file: string, port: number): Promise<Started> {
   const child = start({ file: programPath("haproxy") as string, args: ["-f", file] });
   if ((await until(() => accepts(port), { timeoutMs: 60_000 })) === undefined)
     throw new Error(`HAProxy did not start with ${file}.`);
-  return stopOf(child);
+  return started(child);
 }
 
-async function startRival(stops: Stop[], starting: (ports: Ports) => Promise<Stop>): Promise<Rival> {
+async function startRival(stops: AsyncDisposableStack, starting: (ports: Ports) => Promise<Started>): Promise<Rival> {
   const ports = { plain: await freePort(), tls: await freePort() };
-  const stop = await starting(ports);
-  stops.push(stop);
-  return { ...ports, pid: stop.pid };
+  return { ...ports, pid: stops.use(await starting(ports)).pid };
 }
 
 function portOf(listen: string | null): number {

@@ -14,7 +14,7 @@ import { testProject } from "../../test/support/fixtures.ts";
 import type { HandlerPlatform } from "../../src/features/context.ts";
 
 /** A whole platform with one pushed application and its database, to which more projects are added than could be pushed. */
-export interface GrownPlatform {
+export interface GrownPlatform extends AsyncDisposable {
   readonly platform: TestPlatform;
   readonly db: Db;
   readonly wakeups: Wakeups;
@@ -24,7 +24,6 @@ export interface GrownPlatform {
   addRows(from: number, to: number): Promise<void>;
   /** Adds projects that run the pushed application here; returns their slugs. */
   addRunning(count: number): Promise<readonly string[]>;
-  close(): Promise<void>;
 }
 
 const slug = "grown";
@@ -47,15 +46,14 @@ export async function startGrownPlatform(
   const wakeups = await openWakeups({ connection, log: silentLog });
   const vault = openVault({ keyFile: paths.keyFile });
   const addRunning = async (count: number) => {
-    const slugs: string[] = [];
-    for (let made = 0; made < count; made += 1)
-      slugs.push(await copyProject({ db, vault } as HandlerPlatform, paths.releases));
+    const copy = () => copyProject({ db, vault } as HandlerPlatform, paths.releases);
+    const slugs = await Array.fromAsync({ length: count }, copy);
     await wakeups.send(db, "apps");
     return slugs;
   };
   return {
     ...{ platform, db, wakeups, slug, addRunning, addRows: (from, to) => addRows(db, from, to) },
-    async close() {
+    async [Symbol.asyncDispose]() {
       await wakeups.close();
       await close();
       await platform.destroy();

@@ -1,16 +1,19 @@
-import { apiBenchLacks, measureApi } from "./api.ts";
-import { archiveBenchLacks, archiveS3BenchLacks, measureArchives, measureArchivesInS3 } from "./archive.ts";
-import { archiveCostLacks, measureArchiveCost } from "./archive-cost.ts";
+import { measureApi } from "./api.ts";
+import { archiveBenchLacks, measureArchives, measureArchivesInS3 } from "./archive.ts";
+import { measureArchiveCost } from "./archive-cost.ts";
 import { backupBenchLacks, measureBackups } from "./backup.ts";
-import { haproxyBenchLacks, measureHaproxy } from "./edge-haproxy.ts";
+import { measureHaproxy } from "./edge-haproxy.ts";
 import { dashboardBenchLacks, measureDashboard } from "./dashboard.ts";
 import { measureDeploys } from "./deploy.ts";
 import { dockerBenchLacks, measureDockerDeploys } from "./deploy-docker.ts";
 import { measureEdgeRows, measureGrowth, measureRows } from "./growth.ts";
 import { measureMemory } from "./memory.ts";
-import { locksBenchLacks, measureLocks, measurePreviews } from "./previews.ts";
+import { measureLocks, measurePreviews } from "./previews.ts";
 import { startVisitedPlatform } from "../../test/e2e/ways.ts";
-import { measureSoak, soakLacks } from "./soak.ts";
+import { measureSoak } from "./soak.ts";
+import { lacks } from "./nginx.ts";
+import { missingPart } from "../../src/adapters/postgres-host-local/test-fixture.ts";
+import { missingForSwift } from "../../test/support/swift.ts";
 import { formatRow, type BenchRow } from "./row.ts";
 
 interface Bench {
@@ -22,25 +25,31 @@ interface Bench {
   readonly onlyNamed?: true;
 }
 
-const startOnSwarm = () => startVisitedPlatform({ runtime: "swarm", over: "http" }, []);
-
 const benches: readonly Bench[] = [
   { name: "deploy", measure: measureDeploys },
   { name: "deploy-docker", lacks: dockerBenchLacks, measure: measureDockerDeploys },
   { name: "previews", measure: measurePreviews },
-  { name: "locks", lacks: locksBenchLacks, measure: measureLocks },
-  { name: "growth-swarm", lacks: dockerBenchLacks, measure: () => measureRows(startOnSwarm) },
-  { name: "edge-haproxy", lacks: haproxyBenchLacks, measure: measureHaproxy },
+  { name: "locks", lacks: () => missingPart || undefined, measure: measureLocks },
+  {
+    name: "growth-swarm",
+    lacks: dockerBenchLacks,
+    measure: () => measureRows(() => startVisitedPlatform({ runtime: "swarm", over: "http" }, [])),
+  },
+  { name: "edge-haproxy", lacks: () => lacks("HAProxy is", "haproxy", "nginx", "wrk"), measure: measureHaproxy },
   { name: "edge-rows", measure: measureEdgeRows },
-  { name: "api", lacks: apiBenchLacks, measure: measureApi },
+  { name: "api", lacks: () => lacks("The API is", "wrk"), measure: measureApi },
   { name: "archive", lacks: archiveBenchLacks, measure: measureArchives },
-  { name: "archive-s3", lacks: archiveS3BenchLacks, measure: measureArchivesInS3 },
-  { name: "archive-cost", lacks: archiveCostLacks, measure: measureArchiveCost },
+  {
+    name: "archive-s3",
+    lacks: () => archiveBenchLacks() ?? (missingForSwift || undefined),
+    measure: measureArchivesInS3,
+  },
+  { name: "archive-cost", lacks: () => missingPart || missingForSwift || undefined, measure: measureArchiveCost },
   { name: "backup", lacks: backupBenchLacks, measure: measureBackups },
   { name: "dashboard", lacks: dashboardBenchLacks, measure: measureDashboard },
   { name: "memory", measure: async () => [await measureMemory()] },
   { name: "growth", measure: measureGrowth },
-  { name: "soak", lacks: soakLacks, measure: measureSoak, onlyNamed: true },
+  { name: "soak", lacks: () => missingForSwift || undefined, measure: measureSoak, onlyNamed: true },
 ];
 
 /** Runs all benches but those of hours, or those named, and prints a line for each row. Arguments with `=` are sizes, see `benchSize`. */

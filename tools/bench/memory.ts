@@ -5,25 +5,20 @@ import { listProcesses } from "../../test/e2e/processes.ts";
 import { goalRow, type BenchRow, type BenchStep } from "./row.ts";
 
 const restMs = 15_000;
-const mostMb = 150;
 
 /** Measures an idle platform's own processes (PSS), without its PostgreSQL, at the third start, when compiled code is cached. */
 export async function measureMemory(): Promise<BenchRow> {
-  const platform = await startPlatform();
-  try {
-    for (let start = 2; start <= 3; start += 1) {
-      await platform.end("SIGINT");
-      await platform.restart();
-    }
-    await sleep(restMs);
-    const own = processesOf(platform.dataDir, platform.pid);
-    const ours = own.reduce((total, pid) => total + mbOf(pid)("Pss"), 0);
-    const name = `idle memory, ${own.length} processes without PostgreSQL`;
-    const row = goalRow(name, ours, { goal: mostMb, unit: "MB" });
-    return { ...row, steps: own.flatMap((pid) => partsOf(pid, pid === platform.pid ? "control plane" : "edge")) };
-  } finally {
-    await platform.destroy();
+  await using platform = await startPlatform();
+  for (let start = 2; start <= 3; start += 1) {
+    await platform.end("SIGINT");
+    await platform.restart();
   }
+  await sleep(restMs);
+  const own = processesOf(platform.dataDir, platform.pid);
+  const ours = own.reduce((total, pid) => total + mbOf(pid)("Pss"), 0);
+  const name = `idle memory, ${own.length} processes without PostgreSQL`;
+  const row = goalRow(name, ours, { goal: 150, unit: "MB" });
+  return { ...row, steps: own.flatMap((pid) => partsOf(pid, pid === platform.pid ? "control plane" : "edge")) };
 }
 
 /** Returns the control plane and the HAProxy processes whose arguments contain its data folder. */

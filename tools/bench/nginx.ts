@@ -11,10 +11,10 @@ export function answering(port: number): string {
   return `server { listen ${host}:${port}; location / { default_type text/plain; return 200 "hello world\\n"; } }`;
 }
 
-/** Ends a program that a bench started; `pid` is its main process, whose children are the workers. */
-export type Stop = (() => void) & { readonly pid: number };
+/** A program that a bench started; `pid` is its main process, whose children are the workers. */
+export type Started = Disposable & { readonly pid: number };
 
-export async function startNginx(dir: string, name: string, servers: string): Promise<Stop> {
+export async function startNginx(dir: string, name: string, servers: string): Promise<Started> {
   const file = join(dir, `${name}.conf`);
   const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
     (each) => `${each}_temp_path ${dir}/${each};`,
@@ -30,11 +30,11 @@ http { access_log off; keepalive_requests 10000000; ${temporary.join(" ")} ${ser
   // 10,000 hosts that listen for TLS take nginx 8 seconds of CPU time.
   if ((await until(() => accepts(port), { timeoutMs: 120_000 })) === undefined)
     throw new Error(`nginx (${name}) did not start.`);
-  return stopOf(child);
+  return started(child);
 }
 
-export function stopOf(child: ReturnType<typeof start>): Stop {
-  return Object.assign(() => void child.kill("SIGTERM"), { pid: child.pid as number });
+export function started(child: ReturnType<typeof start>): Started {
+  return { pid: child.pid as number, [Symbol.dispose]: () => void child.kill("SIGTERM") };
 }
 
 export function accepts(port: number): Promise<true | undefined> {

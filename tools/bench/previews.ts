@@ -1,46 +1,37 @@
-import { createLocalPostgresHost } from "../../src/adapters/postgres-host-local/local-postgres-host.ts";
-import { login, makeTestPlace, missingPart } from "../../src/adapters/postgres-host-local/test-fixture.ts";
+import { login } from "../../src/adapters/postgres-host-local/test-fixture.ts";
 import type { Result } from "../../src/contract/routes.ts";
-import { loginOf, newDatabaseSpec } from "../../src/ports/postgres-host.suite.ts";
+import { loginOf } from "../../src/ports/postgres-host.suite.ts";
 import { startPlatform, type TestApp, type TestPlatform } from "../../test/e2e/platform.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import { rehearseOnCopy } from "../../test/support/rehearse-on-copy.ts";
 import { byHand, compared, freshFolder, lockedApp, pushLive } from "./deploy.ts";
+import { startServer } from "./own-server.ts";
 import { inTurns, medians, timed, timeRow, type BenchRow } from "./row.ts";
 
 const slug = "shop";
 
 /** Measures a push of a new branch, whose preview gets data of its own, and the first answer of an application that sleeps. */
 export async function measurePreviews(): Promise<BenchRow[]> {
-  const platform = await startPlatform({ BERTH_PREVIEWS_PER_PROJECT: "100" });
-  try {
-    const app = await lockedApp(platform, slug);
-    await platform.call("POST", `/v1/projects/${slug}/database`);
-    await platform.call("PUT", `/v1/projects/${slug}/settings`, { previews: ["*"], preview_data: "branch" });
-    return [await measureBranchPushes(platform, app), await measureWakes(platform)];
-  } finally {
-    await platform.destroy();
-  }
+  await using platform = await startPlatform({ BERTH_PREVIEWS_PER_PROJECT: "100" });
+  const app = await lockedApp(platform, slug);
+  await platform.call("POST", `/v1/projects/${slug}/database`);
+  await platform.call("PUT", `/v1/projects/${slug}/settings`, { previews: ["*"], preview_data: "branch" });
+  return [await measureBranchPushes(platform, app), await measureWakes(platform)];
 }
 
 /** A project of the same source that has no data is what a branch's preview would be without a database. */
 async function measureBranchPushes(platform: TestPlatform, app: TestApp): Promise<BenchRow> {
   await pushLive(platform, app, { slug, text: slug });
-  const rounds = await inTurns(
-    5,
-    {
-      async theirs(round) {
-        const first = `first-${round}`;
-        return pushLive(platform, await lockedApp(platform, first), { slug: first, text: first });
-      },
-      async ours(round) {
-        const branch = `branch-${round}`;
-        await app.commit({ "text.txt": branch });
-        return pushLive(platform, app, { slug: `${branch}--${slug}`, text: branch }, branch);
-      },
-    },
-    1,
-  );
+  const pushFirst = async (round: number) => {
+    const first = `first-${round}`;
+    return pushLive(platform, await lockedApp(platform, first), { slug: first, text: first });
+  };
+  const pushBranch = async (round: number) => {
+    const branch = `branch-${round}`;
+    await app.commit({ "text.txt": branch });
+    return pushLive(platform, app, { slug: `${branch}--${slug}`, text: branch }, branch);
+  };
+  const rounds = await inTurns(5, { theirs: pushFirst, ours: pushBranch }, 1);
   const name = "push of a new branch to the first 200 of its preview, with data of its own";
   return compared(name, "a first push of a project without data", { ...rounds, goal: 1.3 });
 }
@@ -68,60 +59,40 @@ async function measureWakes(platform: TestPlatform): Promise<BenchRow> {
       return timed(() => platform.visit(slugs[round] as string));
     },
   });
-  return timeRow("the first answer of an application that sleeps", "its own start by hand, and 0.3 s", {
-    ...{ ...medians(rounds), goal: 1 },
-  });
+  const against = "its own start by hand, and 0.3 s";
+  return timeRow("the first answer of an application that sleeps", against, { ...medians(rounds), goal: 1 });
 }
-
-export const locksBenchLacks = () => missingPart || undefined;
 
 /** Compares the time for which a rehearsal says that a table was locked with what a second session saw in `pg_locks`. */
 export async function measureLocks(): Promise<BenchRow[]> {
-  const place = makeTestPlace();
-  const host = createLocalPostgresHost(place.options);
-  const spec = newDatabaseSpec();
-  try {
-    const session = await login(await host.ensure(spec), loginOf(spec));
-    await session.query("create table orders (id int)");
-    await session.end();
-    const rows: BenchRow[] = [];
-    for (const seconds of [0.2, 1, 5]) {
-      let theirs = 0;
-      const { report } = await rehearseOnCopy(host, spec, async (copy) => {
-        const [at, own] = [
-          { ...copy, engine_version: "" },
-          { ...loginOf(spec), password: copy.password },
-        ];
-        const [changing, watching] = [await login(at, own), await login(at, own)];
-        const changed = changing.query(`begin; alter table orders add extra int; select pg_sleep(${seconds}); commit`);
-        const seenAt: number[] = [];
-        const locks = `select 1 from pg_locks where relation = 'orders'::regclass and mode = 'AccessExclusiveLock' and granted`;
-        const watch = async () => {
-          for (let isHeld = false; isHeld || seenAt.length === 0;) {
-            isHeld = (await watching.query(locks)).length > 0;
-            if (isHeld) seenAt.push(performance.now());
-          }
-        };
-        await Promise.all([changed, watch()]);
-        theirs = (seenAt.at(-1) ?? 0) - (seenAt[0] ?? 0);
-        await Promise.all([changing.end(), watching.end()]);
-      });
-      const ours = 1000 * (report.tables.find(({ table }) => table === "public.orders")?.reads_blocked_seconds ?? 0);
-      const [name, allowed] = [
-        `lock of ${seconds} s: what the rehearsal's report is off by`,
-        Math.max(100, theirs / 10),
-      ];
-      rows.push(
-        timeRow(name, "10 % of what pg_locks showed, or 0.1 s", {
-          ours: Math.abs(ours - theirs),
-          theirs: allowed,
-          goal: 1,
-        }),
-      );
-    }
-    return rows;
-  } finally {
-    await host.destroy(spec.id);
-    place.remove();
+  await using server = await startServer();
+  const { host, spec } = server;
+  const session = await login(server.endpoint, loginOf(spec));
+  await session.query("create table orders (id int)");
+  await session.end();
+  const rows: BenchRow[] = [];
+  for (const seconds of [0.2, 1, 5]) {
+    let theirs = 0;
+    const { report } = await rehearseOnCopy(host, spec, async (copy) => {
+      const open = () => login({ ...copy, engine_version: "" }, { ...loginOf(spec), password: copy.password });
+      const [changing, watching] = [await open(), await open()];
+      const changed = changing.query(`begin; alter table orders add extra int; select pg_sleep(${seconds}); commit`);
+      const seenAt: number[] = [];
+      const locks = `select 1 from pg_locks where relation = 'orders'::regclass and mode = 'AccessExclusiveLock' and granted`;
+      const watch = async () => {
+        for (let isHeld = false; isHeld || seenAt.length === 0;) {
+          isHeld = (await watching.query(locks)).length > 0;
+          if (isHeld) seenAt.push(performance.now());
+        }
+      };
+      await Promise.all([changed, watch()]);
+      theirs = (seenAt.at(-1) ?? 0) - (seenAt[0] ?? 0);
+      await Promise.all([changing.end(), watching.end()]);
+    });
+    const ours = 1000 * (report.tables.find(({ table }) => table === "public.orders")?.reads_blocked_seconds ?? 0);
+    const name = `lock of ${seconds} s: what the rehearsal's report is off by`;
+    const off = { ours: Math.abs(ours - theirs), theirs: Math.max(100, theirs / 10), goal: 1 };
+    rows.push(timeRow(name, "10 % of what pg_locks showed, or 0.1 s", off));
   }
+  return rows;
 }

@@ -54,8 +54,7 @@ export function countRow(name: string, against: string, count: number): BenchRow
 }
 
 export function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] as number;
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] as number;
 }
 
 /** What both sides measured, round by round. */

@@ -45,7 +45,7 @@ export async function startS3Store() {
     }),
     /** What pgBackRest's configuration says about its repository. */
     repository: s3.map((line) => `repo1-${line}`).join("\n"),
-    async close() {
+    async [Symbol.asyncDispose]() {
       front.close();
       await server.close();
       await rm(dir, { recursive: true });

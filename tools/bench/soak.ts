@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtempDisposable, writeFile } from "node:fs/promises";
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -6,14 +6,12 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { send } from "../../src/adapters/storage-s3/requests.ts";
+import type { Result } from "../../src/contract/routes.ts";
 import { createApp, startPlatform, type TestPlatform } from "../../test/e2e/platform.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import { ledgerTable, startLedger, wrongAt, type Ledger } from "../../test/support/ledger.ts";
-import { missingForSwift, startSwift, type SwiftServer } from "../../test/support/swift.ts";
+import { startSwift, type SwiftServer } from "../../test/support/swift.ts";
 import { benchSize, countRow, type BenchRow } from "./row.ts";
-
-/** Returns what this machine lacks for the soak; undefined if nothing. */
-export const soakLacks = () => missingForSwift || undefined;
 
 interface Database {
   readonly slug: string;
@@ -21,16 +19,7 @@ interface Database {
   readonly ledger: Ledger;
 }
 
-interface Archive {
-  readonly status: string;
-  readonly windows: readonly Span[];
-  readonly gaps: readonly Span[];
-}
-
-interface Span {
-  readonly from: string;
-  readonly to: string;
-}
+type Archive = Result<"backups.archive">;
 
 const bucket = "soak";
 
@@ -41,35 +30,26 @@ const bucket = "soak";
  */
 export async function measureSoak(): Promise<readonly BenchRow[]> {
   const [minutes, databases, kills] = [benchSize("minutes", 120), benchSize("databases", 20), benchSize("kills", 100)];
-  const server = await startSwift();
-  const dir = await mkdtemp(join(tmpdir(), "berth-soak-"));
-  const door = await openDoor(Number(new URL(server.endpoint).port));
-  let platform: TestPlatform | undefined;
+  await using server = await startSwift();
+  await using folder = await mkdtempDisposable(join(tmpdir(), "berth-soak-"));
+  using door = await openDoor(Number(new URL(server.endpoint).port));
+  await using platform = await startPlatform(await settingsOf(server, door.port, folder.path));
+  await using ledgers = new AsyncDisposableStack();
   const all: Database[] = [];
-  try {
-    platform = await startPlatform(await settingsOf(server, door.port, dir));
-    for (let each = 1; each <= databases; each += 1) all.push(await startDatabase(platform, `soak-${each}`));
-    say(`${databases} databases write`);
-    const flooded = all[0] as Database;
-    await disturb({ platform, door, flooded }, { minutes, kills });
-    const commits = await Promise.all(all.map(({ ledger }) => ledger.stop()));
-    const seen: Seen[] = [];
-    for (const database of all) seen.push(await examine(platform, database));
-    const sum = (of: keyof Seen) => seen.reduce((total, each) => total + each[of], 0);
-    say(`${sum("gaps")} gaps hold ${sum("inGaps")} commits; ${sum("moments")} moments restored`);
-    const total = commits.reduce((all, each) => all + each, 0).toLocaleString("en");
-    const over = `${total} acknowledged commits in ${minutes} minutes, ${kills} kills`;
-    return [
-      countRow("neither restorable nor in a named gap", over, sum("lost")),
-      countRow("shown before they were committed", over, sum("early")),
-    ];
-  } finally {
-    for (const { ledger } of all) await ledger.stop();
-    await platform?.destroy();
-    door.close();
-    await server.close();
-    await rm(dir, { recursive: true, force: true });
-  }
+  ledgers.defer(async () => void (await Promise.all(all.map(({ ledger }) => ledger.stop()))));
+  for (let each = 1; each <= databases; each += 1) all.push(await startDatabase(platform, `soak-${each}`));
+  say(`${databases} databases write`);
+  await disturb({ platform, door, flooded: all[0] as Database }, { minutes, kills });
+  const commits = await Promise.all(all.map(({ ledger }) => ledger.stop()));
+  const seen = await Array.fromAsync(all, (database) => examine(platform, database));
+  const sum = (of: keyof Seen) => seen.reduce((total, each) => total + each[of], 0);
+  say(`${sum("gaps")} gaps hold ${sum("inGaps")} commits; ${sum("moments")} moments restored`);
+  const total = commits.reduce((all, each) => all + each, 0).toLocaleString("en");
+  const over = `${total} acknowledged commits in ${minutes} minutes, ${kills} kills`;
+  return [
+    countRow("neither restorable nor in a named gap", over, sum("lost")),
+    countRow("shown before they were committed", over, sum("early")),
+  ];
 }
 
 const say = (text: string) => process.stdout.write(`  ${new Date().toISOString()} ${text}\n`);
@@ -97,7 +77,7 @@ async function openDoor(to: number) {
       isOpen = open;
       if (!open) for (const socket of sockets) socket.destroy();
     },
-    close: () => server.close(),
+    [Symbol.dispose]: () => void server.close(),
   };
 }
 
@@ -162,19 +142,12 @@ async function disturb(
 ): Promise<void> {
   const [startMs, lengthMs] = [Date.now(), minutes * 60_000];
   const acts = Array.from({ length: kills }, () => ({ part: Math.random(), act: () => kill(platform) }));
-  for (const [part, isOpen] of [
-    [0.2, false],
-    [0.3, true],
-    [0.6, false],
-    [0.7, true],
-  ] as const)
-    acts.push({
-      part,
-      act: async () => {
-        door.set(isOpen);
-        say(`the store is ${isOpen ? "back" : "away"}`);
-      },
-    });
+  const move = async (isOpen: boolean) => {
+    door.set(isOpen);
+    say(`the store is ${isOpen ? "back" : "away"}`);
+  };
+  for (const part of [0.2, 0.6])
+    acts.push({ part, act: () => move(false) }, { part: part + 0.1, act: () => move(true) });
   acts.push({ part: 0.65, act: () => flood(flooded) });
   for (const { part, act } of acts.toSorted((a, b) => a.part - b.part)) {
     await sleep(Math.max(0, startMs + part * lengthMs - Date.now()));
@@ -217,8 +190,10 @@ async function examine(platform: TestPlatform, { slug, url, ledger }: Database):
     const archive = await archiveOf(platform, slug);
     return archive.status === "healthy" && Date.parse(archive.windows.at(-1)?.to ?? "") > endMs && archive;
   }, `the log of ${slug} is stored`);
-  const isIn = (spans: readonly Span[], { begunMs, ackedMs }: { begunMs: number; ackedMs: number | null }) =>
-    ackedMs !== null && spans.some(({ from, to }) => begunMs <= Date.parse(to) && ackedMs >= Date.parse(from));
+  const isIn = (
+    spans: readonly Pick<Archive["gaps"][number], "from" | "to">[],
+    { begunMs, ackedMs }: { begunMs: number; ackedMs: number | null },
+  ) => ackedMs !== null && spans.some(({ from, to }) => begunMs <= Date.parse(to) && ackedMs >= Date.parse(from));
   const inGaps = new Set([...ledger.commits].filter(([, commit]) => isIn(gaps, commit)).map(([id]) => id));
   let [lost, early] = [0, 0];
   const moments = windows.flatMap(({ from, to }) => [to, between(from, to)]);
