@@ -35,7 +35,7 @@ export function nodeStart(manifest: PackageJson, files: BuiltFiles): Start | nul
     startScript(manifest) ??
     frameworkServer(manifest, files) ??
     serverFile(files) ??
-    builtSite(manifest, files) ??
+    (manifest.scripts["build"] === undefined ? null : site(files)) ??
     mainFile(manifest, files) ??
     site(files) ??
     watcher(manifest)
@@ -87,10 +87,6 @@ function frameworkServer(manifest: PackageJson, files: BuiltFiles): Start | null
 function serverFile(files: BuiltFiles): Start | null {
   const found = ["server.js", "server.mjs", "server.cjs"].find((path) => files.has(path));
   return found ? node(found, found) : null;
-}
-
-function builtSite(manifest: PackageJson, files: BuiltFiles): Start | null {
-  return manifest.scripts["build"] === undefined ? null : site(files);
 }
 
 function mainFile(manifest: PackageJson, files: BuiltFiles): Start | null {

@@ -79,7 +79,7 @@ async function show(page: DecisionPage, person: Person, reply: FastifyReply, pro
   if (found === undefined) return send(page, reply, 404, noticeContent("unknown", isSignedIn));
   if (!mayChoose(person, found)) return send(page, reply, 403, noticeContent("not_yours", true));
   const { status, route, target, org_id, project_id } = found.approval;
-  if (!found.isOpen) return send(page, reply, 410, noticeContent(noticeOf(status), isSignedIn));
+  if (!found.isOpen) return send(page, reply, 410, noticeContent(notices[status] ?? "expired", isSignedIn));
   const words = approvals.wordsOf(route);
   const affected =
     project_id === null
@@ -152,10 +152,6 @@ function nonceKey(person: Person): string {
 }
 
 const notices: Readonly<Record<string, Notice>> = { approved: "used", denied: "used", consumed: "used" };
-
-function noticeOf(status: string): Notice {
-  return notices[status] ?? "expired";
-}
 
 function send(page: DecisionPage, reply: FastifyReply, status: number, content: PageContent): FastifyReply {
   const fonts = page.fonts();

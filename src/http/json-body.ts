@@ -7,7 +7,8 @@ const mostDepth = limits.request_body_depth;
 /** Parses a request's body, if there is one. Refuses what is not declared as JSON, is not JSON, or nests deeper than 32. */
 export function readJsonBody(contentType: string | undefined, bytes: Buffer): unknown {
   if (bytes.length === 0) return undefined;
-  if (!isJson(contentType ?? "")) throw new Refused("unsupported_media_type");
+  if (!/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test((contentType ?? "").trim()))
+    throw new Refused("unsupported_media_type");
   try {
     const text = decoder.decode(bytes);
     if (depthOf(text) > mostDepth)
@@ -20,10 +21,6 @@ export function readJsonBody(contentType: string | undefined, bytes: Buffer): un
     if (error instanceof Refused) throw error;
     throw new Refused("invalid_request", { error: "The body is not valid JSON." });
   }
-}
-
-function isJson(contentType: string): boolean {
-  return /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(contentType.trim());
 }
 
 // Returns whether a string contains a lone surrogate, which PostgreSQL rejects. JSON.stringify escapes exactly those.

@@ -21,7 +21,7 @@ export function addPersonSignIn(app: FastifyInstance, given: PersonSignIn): void
     invitation: showInvitation,
     join: joinByInvitation,
     organization: changeOrganization,
-    ways: showWays,
+    ways: async ({ platform }) => ({ providers: await offeredProviders(platform.db) }),
     "add-passkey": addOwnPasskey,
     prove: proveByPasskey,
   };
@@ -102,10 +102,6 @@ async function joinByInvitation(given: PersonSignIn, request: FastifyRequest): P
   if (isOffered && passkey === undefined) return { options: await passkeys.optionsToRegister(site, purpose, chosen) };
   const made = isOffered ? await passkeys.createdPasskey(site, purpose, passkey) : null;
   return people.join(given.platform, link, { person: { name: chosen }, passkey: made, browser });
-}
-
-async function showWays({ platform }: PersonSignIn): Promise<Done> {
-  return { providers: await offeredProviders(platform.db) };
 }
 
 /** Returns the options of a new passkey for the person who is signed in, or adds it. */

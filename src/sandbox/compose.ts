@@ -59,7 +59,7 @@ export function compose(plan: Composition) {
       ...["/bin/sh", join(folder, "enter.sh"), ...plan.groupFiles, "--"],
       ...plan.network.prefix,
       ...reachWords(plan),
-      ...containmentWords(plan, fds),
+      ...(isMounted(plan) ? isolatedWords(plan, fds) : bareWords(plan, fds)),
     ];
     return { command: { file: words[0] as string, args: words.slice(1) }, fds: fds.list };
   } catch (cause) {
@@ -96,10 +96,6 @@ function reachWords({ spec, network, parts, nodeBin }: Composition): string[] {
 }
 
 const serviceWords = (service: ForwardedSocket): string[] => [String(service.port), service.socket_path];
-
-function containmentWords(plan: Composition, fds: Descriptors): string[] {
-  return isMounted(plan) ? isolatedWords(plan, fds) : bareWords(plan, fds);
-}
 
 /**
  * The data folder may lie below a folder that only root may enter, so root first binds the sources to a staging place in an intermediate
@@ -237,13 +233,10 @@ function environment(plan: Composition): Record<string, string> {
     ...(certificates === null ? {} : databaseCertificateVariables(certificates.pem, spec.env)),
     ...spec.env,
     ...(spec.storageDir === null ? {} : { STORAGE_DIR: locate(plan, storageTarget(spec)) }),
-    ...(network.serve ? { PORT: String(network.serve.port), HOST: listenAddress(network) } : {}),
+    ...(network.serve ? { PORT: String(network.serve.port), HOST: network.ownLoopback ? "0.0.0.0" : "127.0.0.1" } : {}),
     ...(isMounted(plan) ? {} : plan.markers.variable(spec.id)),
   };
 }
-
-/** In its own network namespace a sandbox may listen on every address; on the host's network only on the loopback. */
-const listenAddress = (network: OpenedNetwork): string => (network.ownLoopback ? "0.0.0.0" : "127.0.0.1");
 
 const isMounted = (plan: Composition): boolean => plan.containment.level === "isolated";
 

@@ -38,8 +38,6 @@ const isBelowUsr = (path: string): boolean => path.startsWith("/usr/") && exists
 // bubblewrap as real root creates the parents of a mount with mode 0700, so create each one explicitly.
 const folder = (path: string): string[] => ["--perms", "0755", "--dir", path];
 const memory = (path: string, size: number): string[] => ["--perms", "1777", "--size", String(size), "--tmpfs", path];
-const readOnly = (path: string): string[] => ["--ro-bind-try", path, path];
-
 function systemFolders(): string[] {
   const args = ["--ro-bind", "/usr", "/usr"];
   for (const path of ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"]) {
@@ -85,7 +83,7 @@ function etc(data: DataDescriptors): string[] {
   const present = [...wanted, ...javas, ...extensions].map((name) => `/etc/${name}`).filter((path) => existsSync(path));
   return [
     ...parents(present, new Set(["/"])),
-    ...present.flatMap(readOnly),
+    ...present.flatMap((path) => ["--ro-bind-try", path, path]),
     ...madeUp(data.passwd, "/etc/passwd"),
     ...madeUp(data.group, "/etc/group"),
     ...madeUp(data.hosts, "/etc/hosts"),

@@ -20,7 +20,8 @@ export function openLeases(folder: string, first: number, count: number): Leases
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const lastFile = `${folder}.last`;
   const start = () => (existsSync(lastFile) ? Number(readFileSync(lastFile, "utf8")) - first + 1 : randomInt(count));
-  const entries = () => readdirSync(folder).map((name) => ({ number: Number(name), owner: ownerOf(folder, name) }));
+  const entries = () =>
+    readdirSync(folder).map((name) => ({ number: Number(name), owner: readTextOrEmpty(join(folder, name, "owner")) }));
   const held = (owner: string) => entries().flatMap((entry) => (entry.owner === owner ? [entry.number] : []));
   const release = (number: number) => rmSync(join(folder, String(number)), { recursive: true, force: true });
   const claim: Leases["claim"] = async (owner, isFree) => {
@@ -48,9 +49,4 @@ function take(folder: string, number: number, owner: string): boolean {
   }
   writeFileSync(join(path, "owner"), owner);
   return true;
-}
-
-/** Returns "" if the folder has no owner file: between mkdir and write, or after a crash at that point. */
-function ownerOf(folder: string, name: string): string {
-  return readTextOrEmpty(join(folder, name, "owner"));
 }

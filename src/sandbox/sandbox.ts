@@ -167,7 +167,7 @@ async function withOwnCopy(context: Context, spec: SandboxSpec): Promise<Sandbox
 
 function composeIn(context: Context, given: SandboxSpec, network: OpenedNetwork) {
   const { options, cgroups, resolvers, containment } = context;
-  const spec = isRoot() ? given : { ...given, uid: ownUid() };
+  const spec = process.geteuid?.() === 0 ? given : { ...given, uid: ownUid() };
   const plan: Composition = {
     ...{ spec, containment, network },
     ...{ parts: options.parts, stateDir: options.stateDir, nodeBin: options.nodeBin, hide: options.hide ?? [] },
@@ -179,7 +179,7 @@ function composeIn(context: Context, given: SandboxSpec, network: OpenedNetwork)
     groupFiles: cgroups.open(spec.id, spec.limits),
     groupBinds: spec.limits ? cgroups.visible(spec.id) : [],
     processLimit:
-      spec.limits && countsApart(containment) && !cgroups.parts.includes("process_limit")
+      spec.limits && containment.level !== "bare" && !cgroups.parts.includes("process_limit")
         ? spec.limits.processes
         : null,
   };
@@ -187,9 +187,6 @@ function composeIn(context: Context, given: SandboxSpec, network: OpenedNetwork)
   return { command, fds: [...fds] };
 }
 
-/** Whether the per-user process limit counts only the sandbox: outside a user namespace the user's other processes count too. */
-const countsApart = (containment: Containment): boolean => containment.level !== "bare";
-const isRoot = (): boolean => process.geteuid?.() === 0;
 const ownUid = (): number => process.geteuid?.() ?? 0;
 const hostUid = ({ containment }: Context, uid: number): number => (containment.switchesUser ? uid : ownUid());
 

@@ -68,7 +68,7 @@ interface Names {
 }
 
 // 10.64.0.0/10 is divided into 1024 blocks of /20, one per data folder, each with 1024 subnets of /30.
-const firstBlockAddress = ipToNumber("10.64.0.0");
+const firstBlockAddress = 0x0a_40_00_00;
 const blockCount = 1024;
 const blockSize = 4096;
 const subnetsInBlock = 1024;
@@ -223,10 +223,6 @@ function routes(): Route[] {
 
 function hexToNumber(text = "0"): number {
   return Buffer.from(text.padStart(8, "0"), "hex").readUInt32LE(0);
-}
-
-function ipToNumber(ip: string): number {
-  return ip.split(".").reduce((sum, part) => sum * 256 + Number(part), 0);
 }
 
 function numberToIp(value: number): string {

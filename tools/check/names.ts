@@ -63,11 +63,7 @@ function faultOfFirstExport(module: SourceModule): string | null {
 
 function isNamedAfter(file: string, exported: string): boolean {
   const all = words(exported).join("-");
-  return all === file || file.split("-").every((word) => all.includes(stem(word)));
-}
-
-function stem(word: string): string {
-  return word.replace(/(?:ies|es|s|y|e)$/, "");
+  return all === file || file.split("-").every((word) => all.includes(word.replace(/(?:ies|es|s|y|e)$/, "")));
 }
 
 function isNamedByPlace(file: string): boolean {

@@ -31,12 +31,8 @@ export function refusedTexts(file: string, text: string): readonly string[] {
     .filter(({ only }) => only === undefined || only.test(file))
     .flatMap(({ pattern, advice }) => {
       const match = pattern.exec(text);
-      return match ? [`${file}:${lineOf(text, match.index)}: ${advice} (${match[0].trim()})`] : [];
+      return match ? [`${file}:${text.slice(0, match.index).split("\n").length}: ${advice} (${match[0].trim()})`] : [];
     });
-}
-
-function lineOf(text: string, index: number): number {
-  return text.slice(0, index).split("\n").length;
 }
 
 async function findAll(): Promise<readonly string[]> {

@@ -89,7 +89,7 @@ async function shootAll(): Promise<void> {
       paths: pages,
       dialogs: ofButtons,
       prefix: "many-",
-      plain: edgePages(),
+      plain: Object.fromEntries(shownCodes.map((code) => [`edge-${code}`, renderPage(code, "text/html").body])),
       decisions,
       states: stateNames,
     });
@@ -102,10 +102,6 @@ async function shootAll(): Promise<void> {
 }
 
 const shownCodes: readonly PageCode[] = ["unknown_host", "nothing_deployed", "app_not_running", "maintenance"];
-
-function edgePages(): Record<string, string> {
-  return Object.fromEntries(shownCodes.map((code) => [`edge-${code}`, renderPage(code, "text/html").body]));
-}
 
 /** The links that the operator got for the requests that wait. */
 async function decisionLinks(dataDir: string): Promise<string[]> {

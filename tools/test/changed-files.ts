@@ -26,8 +26,6 @@ export function reaches(changed: ReadonlySet<string>, { file }: TestFile): boole
   if (changed.has(file)) return true;
   const parts = shownFolders[file];
   if (parts !== undefined)
-    return [...changed].some((path) => parts.some((part) => path.includes(part)) && !isTest(path));
+    return [...changed].some((path) => parts.some((part) => path.includes(part)) && !path.endsWith(".test.ts"));
   return [...reachableModules(file)].some((module) => changed.has(module) && existsSync(module));
 }
-
-const isTest = (path: string) => path.endsWith(".test.ts");

@@ -14,7 +14,7 @@ const reserveTimeoutMs = 60_000;
 
 /** The port for the disk of a data folder on this machine. The reserve is a file with allocated blocks: deleting it frees space at once. */
 export function createLocalDataDisk({ dataDir, floorBytes }: LocalDataDiskOptions): DataDisk {
-  const reserve = reserveFile(dataDir);
+  const reserve = join(dataDir, "reserve");
   const reserveBytes = floorBytes / 2;
   /** The databases may be in a file system of their own. */
   const observe = async () => {
@@ -72,8 +72,4 @@ async function allocate(file: string, bytes: number): Promise<void> {
 
 function sizeOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
-}
-
-function reserveFile(dataDir: string): string {
-  return join(dataDir, "reserve");
 }

@@ -24,7 +24,7 @@ import { statusValue, readOldWorkers } from "./haproxy-answers.ts";
 import { haproxyConfig } from "./haproxy-config.ts";
 import { adminSocket, hostMap, masterSocket, type HaproxySettings } from "./haproxy-settings.ts";
 import { pageFiles } from "./page-files.ts";
-import { emptyPool, hostMapText, type RoutePool } from "./route-pool.ts";
+import { emptyPool, type RoutePool } from "./route-pool.ts";
 import { RequestFollower } from "./request-log.ts";
 import { callHaproxy } from "./runtime-socket.ts";
 import { listenForWakes, wakeSocket } from "./wake-socket.ts";
@@ -270,7 +270,7 @@ export class HaproxyProcess {
     for (const [name, text] of pageFiles()) this.write(name, text);
     for (const script of ["drop-named-fields.lua", "limit-body.lua", "wake.lua"])
       this.write(script, readFileSync(join(import.meta.dirname, script), "utf8"));
-    this.write(hostMap, hostMapText(pool));
+    this.write(hostMap, Array.from(pool.hosts, ([host, value]) => `${host} ${value}\n`).join(""));
     this.write("haproxy.cfg", haproxyConfig(this.settings, pool));
   }
 

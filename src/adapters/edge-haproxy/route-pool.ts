@@ -309,7 +309,3 @@ function isAt(one: Target, other: Target): boolean {
 function address({ host, port }: Target): Target {
   return { host, port };
 }
-
-export function hostMapText(pool: RoutePool): string {
-  return Array.from(pool.hosts, ([host, value]) => `${host} ${value}\n`).join("");
-}

@@ -32,8 +32,8 @@ export function createDiskLogStore(options: DiskLogStoreOptions): LogStore {
   const positionsDir = (workloadId: string) => join(positions, safe(workloadId));
   const logDir = (projectId: string) => join(options.dir, "runtime", safe(projectId));
   const requestDir = (projectId: string) => join(options.dir, "requests", safe(projectId));
-  const buildFile = (buildId: string) => buildLogFile(builds, safe(buildId));
-  const timesFile = (buildId: string) => buildTimesFile(builds, safe(buildId));
+  const buildFile = (buildId: string) => join(builds, `${safe(buildId)}.log`);
+  const timesFile = (buildId: string) => join(builds, `${safe(buildId)}.times`);
   const removeBuilds = async (ids: readonly string[]) => {
     for (const id of ids) for (const file of [buildFile(id), timesFile(id)]) await rm(file, { force: true });
   };
@@ -121,7 +121,7 @@ const lineFeed = 0x0a;
 async function appendBuildLog(path: string, lines: readonly string[], limitBytes: number): Promise<number> {
   const mark = Buffer.from(` !     The log is longer than ${sizeInWords(limitBytes)}: the rest is cut off.\n`);
   return appendFile(path, async (size, file) => {
-    if (await endsWith(file, size, mark)) return Buffer.alloc(0);
+    if (size >= mark.length && (await readRange(file, size - mark.length, size)).equals(mark)) return Buffer.alloc(0);
     const whole = Buffer.from(lines.map((line) => `${line}\n`).join(""));
     const room = limitBytes - mark.length - size;
     if (whole.length <= room) return whole;
@@ -149,14 +149,6 @@ async function readBuildLog(
   }
 }
 
-function buildLogFile(dir: string, buildId: string): string {
-  return join(dir, `${buildId}.log`);
-}
-
-function buildTimesFile(dir: string, buildId: string): string {
-  return join(dir, `${buildId}.times`);
-}
-
 async function wholeLines(file: FileHandle, range: { from: number; end: number; maxBytes: number }): Promise<Buffer> {
   const { from, end } = range;
   for (let size = Math.max(1, range.maxBytes); from < end; size *= 2) {
@@ -167,10 +159,6 @@ async function wholeLines(file: FileHandle, range: { from: number; end: number; 
     if (bytes.length < size) break;
   }
   return Buffer.alloc(0);
-}
-
-async function endsWith(file: FileHandle, size: number, mark: Buffer): Promise<boolean> {
-  return size >= mark.length && (await readRange(file, size - mark.length, size)).equals(mark);
 }
 
 function sizeInWords(bytes: number): string {

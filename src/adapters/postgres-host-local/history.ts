@@ -185,7 +185,7 @@ const leftOut = [
 ];
 
 async function copy(place: HistoryPlace, instance: Instance, options: CopyOptions): Promise<CopySummary> {
-  const confinement = await confinementOf(place, instance);
+  const confinement = await chooseConfinement({ binDir: place.binDir, bwrap: place.bwrap, uid: instance.uid });
   return whileCopied(instance, options.signal, () => streamFolder(confinement, instance, options));
 }
 
@@ -216,8 +216,6 @@ async function whileCopied(instance: Instance, signal: AbortSignal, work: () => 
     await client.end().catch(() => {});
   }
 }
-
-const confinementOf = ({ binDir, bwrap }: HistoryPlace, { uid }: Instance) => chooseConfinement({ binDir, bwrap, uid });
 
 /** Streams the folder as the server's own user, which can read nothing else. */
 async function streamFolder(confinement: Confinement, { dir }: Instance, options: CopyOptions): Promise<void> {

@@ -71,7 +71,10 @@ export function createLocalPostgresHost(options: LocalPostgresHostOptions): Post
     history: () => history,
     stop: (id) => stop(options, history, id),
     destroy: (id) => destroy(options, history, id),
-    list: async () => listInstances(options.dir),
+    list: async () =>
+      existsSync(options.dir)
+        ? readdirSync(options.dir).filter((id) => isId(id) && statSync(join(options.dir, id)).isDirectory())
+        : [],
     async limitSession({ id }, processId) {
       await existingInstance(options, id)?.server.limitSession(processId, readingMemoryBytes);
       return async () => false;
@@ -177,10 +180,6 @@ async function destroy(options: LocalPostgresHostOptions, history: DatabaseHisto
   await stop(options, history, id);
   rmSync(dir, { recursive: true, force: true });
   rmSync(join(runFolder(options.dir, options.runBase), id), { recursive: true, force: true });
-}
-
-function listInstances(dir: string): string[] {
-  return existsSync(dir) ? readdirSync(dir).filter((id) => isId(id) && statSync(join(dir, id)).isDirectory()) : [];
 }
 
 function instanceOf(

@@ -47,7 +47,8 @@ export function createPostgresTenantDatabase(options: PostgresTenantDatabaseOpti
     listConnections: (login) => inSession(session, { login, mode: "READ ONLY" }, listConnections),
     endConnection: (login, processId) =>
       inSession(session, { login, mode: "READ ONLY" }, (open) => endConnection(open, processId)),
-    listExtensions: (login) => inSession(session, { login, mode: "READ ONLY" }, listExtensions),
+    listExtensions: (login) =>
+      inSession(session, { login, mode: "READ ONLY" }, (session) => session.query<Extension>(extensions)),
     insertRow: (login, name, values) =>
       inSession(session, { login, mode: "READ WRITE" }, async (open) =>
         insertRow(open, await findTable(open, name), values),
@@ -215,7 +216,3 @@ const extensions = `SELECT e.name::pg_catalog.text AS name, e.installed_version 
   FROM pg_catalog.pg_available_extensions e
   LEFT JOIN pg_catalog.pg_available_extension_versions v ON v.name = e.name AND v.version = e.default_version
   ORDER BY e.installed_version IS NULL, v.trusted DESC NULLS LAST, e.name`;
-
-function listExtensions(session: Session): Promise<Extension[]> {
-  return session.query<Extension>(extensions);
-}

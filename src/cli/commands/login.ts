@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
-import { createClient, type Answer } from "../../contract/client.ts";
+import { createClient } from "../../contract/client.ts";
 import { addCommand } from "../command-tree.ts";
 import { readConfig, writeConfig } from "../config-file.ts";
 import { isSameUrl } from "../find-platform.ts";
@@ -42,7 +42,7 @@ export function addLogin(program: Command, ctx: CliContext): void {
       ctx.output.result(
         me,
         () =>
-          `Logged in to ${client.baseUrl} as ${me.person === null ? "" : `${oneLine(me.person.name, 40)}, `}${titleOf(me)} of ${me.organization.slug} (context "${name}").`,
+          `Logged in to ${client.baseUrl} as ${me.person === null ? "" : `${oneLine(me.person.name, 40)}, `}${me.platform_admin ? "platform admin" : me.role} of ${me.organization.slug} (context "${name}").`,
       );
     });
 }
@@ -92,10 +92,6 @@ async function remember(ctx: CliContext, platform: { url: string; token: string 
   if (replaced !== undefined && replaced.token !== platform.token) await endLogin(ctx, replaced);
   await writeConfig(configFile, { current: name, contexts: { ...config.contexts, [name]: platform } });
   return name;
-}
-
-function titleOf(me: Answer<"me.get">): string {
-  return me.platform_admin ? "platform admin" : me.role;
 }
 
 function warnOfPlainHttp(ctx: CliContext, url: string): void {

@@ -27,7 +27,7 @@ function describe(paint: Paint, metrics: Metrics): string {
   const { total, buckets, page, range, deployments } = metrics;
   const { latency_ms: latency, page_load: load } = total;
   const curve = (pick: (bucket: Metrics["buckets"][number]) => number | null) => sparkline(buckets.map(pick));
-  const errors = `${total.errors} (${percent(total.error_rate)})`;
+  const errors = `${total.errors} (${(total.error_rate * 100).toFixed(1)} %)`;
   const answers = Object.entries(total.answers).flatMap(([kind, count]) => (count > 0 ? [`${kind}: ${count}`] : []));
   const head = facts(paint, [
     ["range", `${range}, since ${relativeTime(metrics.from)}`],
@@ -81,10 +81,6 @@ function replicaTable(paint: Paint, { replicas }: Metrics): string {
 function ms(value: number | null): string {
   if (value === null) return "-";
   return value >= 1000 ? `${(value / 1000).toFixed(1)} s` : `${Math.round(value)} ms`;
-}
-
-function percent(share: number): string {
-  return `${(share * 100).toFixed(1)} %`;
 }
 
 const blocks = "▁▂▃▄▅▆▇█";

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
-import type { Answer, Client } from "../../contract/client.ts";
+import type { Client } from "../../contract/client.ts";
 import { addCommand } from "../command-tree.ts";
 import { openProject, type CliContext } from "../context.ts";
 import { usageError } from "../failures.ts";
@@ -25,13 +25,11 @@ export function addPlan(program: Command, ctx: CliContext): void {
     .action(async (ref: string | undefined, { dir }: { dir?: string }) => {
       if (ref !== undefined && dir !== undefined) throw usageError("Give either a branch or commit, or --dir.");
       const { slug, client } = await openProject(ctx);
-      const plan = await (ref === undefined ? planFolder(ctx, client, { slug, dir }) : planRef(ctx, client, slug, ref));
+      const plan = await (ref === undefined
+        ? planFolder(ctx, client, { slug, dir })
+        : client.call("builds.plan", { params: { slug }, body: { ref }, signal: ctx.signal }));
       showPlan(ctx, plan);
     });
-}
-
-function planRef(ctx: CliContext, client: Client, slug: string, ref: string): Promise<Answer<"builds.plan">> {
-  return client.call("builds.plan", { params: { slug }, body: { ref }, signal: ctx.signal });
 }
 
 async function planFolder(ctx: CliContext, client: Client, { slug, dir }: { slug: string; dir: string | undefined }) {

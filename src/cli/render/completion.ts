@@ -24,7 +24,7 @@ _berth() {
 ${commandPath('"${COMP_WORDS[@]:1:COMP_CWORD-1}"')}
   local words=""
   case "$path" in
-${nodes.map((node) => `    '${pathOf(node)}') words='${wordsOf(node).join(" ")}' ;;`).join("\n")}
+${nodes.map((node) => `    '${pathOf(node)}') words='${[...node.words, ...node.options].map(({ word }) => word).join(" ")}' ;;`).join("\n")}
   esac
   local -a before=("\${COMP_WORDS[@]:1:COMP_CWORD-1}")
   case "\${COMP_WORDS[COMP_CWORD-1]}:$path" in
@@ -114,10 +114,6 @@ function knownPaths(nodes: readonly CompletionNode[]): string[] {
 
 function pathOf({ path }: CompletionNode): string {
   return path.map((word) => ` ${word}`).join("");
-}
-
-function wordsOf({ words, options }: CompletionNode): string[] {
-  return [...words, ...options].map(({ word }) => word);
 }
 
 function zshAnswer({ word, summary }: CompletionWord): string {

@@ -6,7 +6,7 @@ export function renderRow(row: Row): string {
   const lines = [
     `${row.name}: ${row.summary}.`,
     `  ${row.method} ${row.path}`,
-    `  access: ${row.access}${scopesOf(row)
+    `  access: ${row.access}${(row.scope === null ? row.further_scopes : [row.scope, ...row.further_scopes])
       .map((scope) => `, scope ${scope}`)
       .join("")}${row.approval ? ", waits for a human with a token in approval mode" : ""}`,
     ...fields("--param", row.params),
@@ -15,10 +15,6 @@ export function renderRow(row: Row): string {
   ];
   if (row.errors.length > 0) lines.push(`  errors: ${row.errors.join(", ")}`);
   return lines.join("\n");
-}
-
-function scopesOf({ scope, further_scopes }: Row): readonly string[] {
-  return scope === null ? further_scopes : [scope, ...further_scopes];
 }
 
 interface FieldSchema {

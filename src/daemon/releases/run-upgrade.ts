@@ -113,7 +113,7 @@ const perform: Readonly<Record<StepName, (upgrade: Upgrade) => Promise<Partial<S
     const copy = readSteps(upgrade.file).find(({ step }) => step === "copied")?.copy;
     const args = ["rehearse", ...(copy === undefined ? [] : [copy])];
     await runOk(
-      { file: starterOf(upgrade, target(upgrade)), args },
+      { file: join(upgrade.installation.versions, target(upgrade), "bin/berthd"), args },
       { env: startEnvironment(upgrade.config), timeoutMs: rehearsalTimeoutMs },
     );
     return {};
@@ -136,8 +136,6 @@ const perform: Readonly<Record<StepName, (upgrade: Upgrade) => Promise<Partial<S
 function target({ file }: Upgrade): string {
   return readSteps(file).find(({ step }) => step === "fetched")?.to ?? "";
 }
-
-const starterOf = ({ installation }: Upgrade, version: string) => join(installation.versions, version, "bin/berthd");
 
 /** Makes a version the current one and waits until it is ready. Does nothing to a control plane of that version that is. */
 async function start(upgrade: Upgrade, version: string): Promise<void> {

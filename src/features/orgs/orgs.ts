@@ -1,7 +1,6 @@
 import type { Db, Tx } from "../../store/database.ts";
-import { selectOrganization } from "./queries.ts";
 
 /** Returns the organization with this slug; undefined when there is none. Only for routes of platform admins. */
 export async function findOrganization(db: Db | Tx, _: unknown, slug: string) {
-  return selectOrganization(db, slug);
+  return db.selectFrom("organization").select("id").where("slug", "=", slug).executeTakeFirst();
 }

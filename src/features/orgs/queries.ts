@@ -38,10 +38,6 @@ export async function insertOrganization(tx: Tx, organization: NewOrganization):
   return done.numInsertedOrUpdatedRows === 1n;
 }
 
-export async function selectOrganization(db: Db | Tx, slug: string) {
-  return db.selectFrom("organization").select("id").where("slug", "=", slug).executeTakeFirst();
-}
-
 /** Locks the organization until the transaction ends. */
 export async function lockOrganization(tx: Tx, slug: string) {
   const query = tx.selectFrom("organization").select(["id", "slug", "suspended_at"]).where("slug", "=", slug);

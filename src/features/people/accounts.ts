@@ -12,7 +12,7 @@ import { sql } from "kysely";
 /** What the platform's operator does with people. */
 export const accountHandlers: Pick<Handlers<"people">, "accounts" | "link" | "disable" | "enable"> = {
   async accounts({ tx }) {
-    return { accounts: await listAccounts(tx) };
+    return { accounts: await accounts(tx).orderBy("person.id").execute() };
   },
 
   async link(ctx, { params: { id } }) {
@@ -127,10 +127,6 @@ const accounts = (db: Db | Tx) =>
         where person_id = person.id and kind = 'member' and revoked_at is null order by slug)`.as("organizations"),
     sql<string | null>`(select max(last_used_at) from session where person_id = person.id)`.as("last_used_at"),
   ]);
-
-async function listAccounts(db: Db | Tx) {
-  return accounts(db).orderBy("person.id").execute();
-}
 
 async function selectAccount(db: Db | Tx, id: string) {
   return accounts(db).where("person.id", "=", id).executeTakeFirst();

@@ -51,12 +51,10 @@ const isLoopback = ({ protocol, hostname }: URL) =>
 /** Returns whether a program may ask for answers at this address: HTTPS, or on the person's own computer. */
 export function isRedirect(given: unknown): given is string {
   const url = typeof given === "string" && given.length <= 500 ? URL.parse(given) : null;
-  if (url === null || given !== visibleAscii(given as string)) return false;
+  if (url === null || given !== (given as string).replaceAll(/[^\x21-\x7e]|\\/g, "")) return false;
   if ((given as string).includes("#") || url.username !== "" || url.password !== "") return false;
   return url.protocol === "https:" || isLoopback(url) || editors.includes(url.protocol);
 }
-
-const visibleAscii = (text: string) => text.replaceAll(/[^\x21-\x7e]|\\/g, "");
 
 /** Returns whether a given address is a registered one: the same text, except for the port on this computer (RFC 8252, section 7.3). */
 export function isSameRedirect(registered: string, given: string): boolean {

@@ -92,7 +92,8 @@ export const projects: Handlers<"projects"> = {
     await ctx.platform.wakeups.send(ctx.tx, "purges", project.id);
     const { purgeDays } = ctx.platform.settings;
     // For the dialog and the page on which a person decides: after this time the project cannot be undeleted.
-    if (purgeDays > 0) ctx.note({ detail: { undelete_until: daysLater(ctx.now, purgeDays) } });
+    if (purgeDays > 0)
+      ctx.note({ detail: { undelete_until: new Date(ctx.now.getTime() + purgeDays * dayMs).toISOString() } });
     return { outcome: async () => ({ ...deleted, purged: false, final_backup_id: null }) };
   },
 
@@ -123,10 +124,6 @@ const keyOf = ({ org_id, id }: queries.ProjectRow) => ({ org_id, project_id: id 
 
 const edgesWithinMs = 15_000;
 const dayMs = 86_400_000;
-
-function daysLater(time: Date, days: number): string {
-  return new Date(time.getTime() + days * dayMs).toISOString();
-}
 
 type AnyContext = Pick<Context<"projects.get">, "caller" | "platform"> & {
   readonly tx: Db | Tx;

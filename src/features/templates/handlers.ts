@@ -5,7 +5,7 @@ import type { Result } from "../../contract/routes.ts";
 
 export const templates: Handlers<"templates"> = {
   async list() {
-    return { templates: await readTemplates() };
+    return { templates: await (read ??= Promise.all(Object.keys(known).map(readTemplate))) };
   },
 };
 
@@ -28,11 +28,6 @@ const known: Readonly<Record<string, readonly [title: string, summary: string, n
 };
 
 let read: Promise<readonly Template[]> | undefined;
-
-/** Returns all templates with their files, which belong to this version and do not change. */
-function readTemplates(): Promise<readonly Template[]> {
-  return (read ??= Promise.all(Object.keys(known).map(readTemplate)));
-}
 
 async function readTemplate(name: string): Promise<Template> {
   const [title = "", summary = "", needs] = known[name] ?? [];

@@ -11,7 +11,8 @@ const probeTimeoutMs = 5000;
 /** Returns, as a sentence, why no certificate may be ordered for a name; null if its records lead here and a test request came back. */
 export async function checkName(platform: Platform, { hostname, challenge }: DueCertificate): Promise<string | null> {
   const { dns } = platform.ports;
-  const forbidden = async () => evaluateAuthorities(await dns.authorities(hostname), await identities(platform));
+  const forbidden = async () =>
+    evaluateAuthorities(await dns.authorities(hostname), (await platform.ports.certificateIssuer?.identities()) ?? []);
   // A wildcard is proven by a DNS record, wherever the name leads.
   if (challenge === "dns-01") return forbidden();
   const [addresses, alias] = [await dns.addresses(hostname), await dns.alias(hostname)];
@@ -23,10 +24,6 @@ export async function checkName(platform: Platform, { hostname, challenge }: Due
   return (
     (await forbidden()) ?? (await probe(platform, hostname, addresses.outcome === "found" ? addresses.values : []))
   );
-}
-
-async function identities({ ports }: Platform): Promise<readonly string[]> {
-  return (await ports.certificateIssuer?.identities()) ?? [];
 }
 
 /** Requests a token through the name, as the authority will, at each of its addresses. */

@@ -71,7 +71,7 @@ async function tell(platform: Platform, due: follow.DueComment, signal: AbortSig
   }
   const text = follow.commentText({
     ...facts,
-    ...addressesOf(platform, facts),
+    ...{ url: platform.appUrl(facts.hostname), page: `${platform.controlUrl()}/projects/${facts.slug}/builds` },
     expires_at: shownEnd(facts.expires_at ?? ""),
   });
   const written = await write(host, ask, { number: request.number, comment_id: due.comment_id, text, id: facts.id });
@@ -146,8 +146,4 @@ async function send({ ports }: Platform, request: follow.HostRequest, signal: Ab
     ? " The token may not comment on pull requests, or somebody deleted the comment: `berth preview comment <branch>` prints it."
     : "";
   return new Problem(`The repository's host answered with status ${status}.${hint}`, isRight);
-}
-
-function addressesOf(platform: Platform, { slug, hostname }: follow.DueComment["facts"]) {
-  return { url: platform.appUrl(hostname), page: `${platform.controlUrl()}/projects/${slug}/builds` };
 }

@@ -69,7 +69,7 @@ export async function tryStep(context: StepContext, step: Step): Promise<boolean
     context.time.check(step.stage);
     if (!end.wasSilent && result.exitCode !== 0 && step.instead?.fits(end.text)) return false;
     if (result.exitCode === 0 && !end.wasSilent) return true;
-    if (step.quiet) showTail(log, end.text);
+    if (step.quiet) for (const line of end.text.trim().split("\n").slice(-30)) log.detail(line);
     throw refusal(context, step, end);
   } finally {
     watch.stop();
@@ -128,10 +128,6 @@ function refusal({ limits }: StepContext, step: Step, end: End): BuildRefused {
   const { exitCode, signal } = end.result;
   const how = exitCode === null ? `was ended by ${signal}` : `ended with exit code ${exitCode}`;
   return new BuildRefused(code, { stage, ...describeStepFailure(code, step, { how, text: end.text }) });
-}
-
-function showTail(log: BuildLog, text: string): void {
-  for (const line of text.trim().split("\n").slice(-30)) log.detail(line);
 }
 
 function sandboxSpec(context: StepContext, step: Step) {
