@@ -42,7 +42,6 @@ export function commandGroup({ name, summary, alias, commands }: CommandGroup): 
   };
 }
 
-/** Adds several commands to the same parent. */
 export function severalCommands(commands: () => readonly AddCommands[]): AddCommands {
   return (parent, ctx) => commands().forEach((add) => add(parent, ctx));
 }
@@ -86,7 +85,6 @@ export interface RowCommand<N extends RouteName, Thing> extends CommandText {
   readonly text: (answer: Answer<N>, paint: Paint, target: Target<Thing>) => string;
   /** Returns a hint at the next step, for stderr. */
   readonly note?: (answer: Answer<N>) => string | undefined;
-  /** Adds the command's own options. */
   readonly options?: (command: Command) => Command;
 }
 
@@ -157,7 +155,6 @@ export function listCommand<N extends RouteName, Item>({
   return rowCommand({ note: nextPage, ...given, input, text, options });
 }
 
-/** Returns a hint at the option for the next page, if there is one. */
 export function nextPage(answer: unknown): string | undefined {
   const { next_cursor: cursor } = answer as { next_cursor?: string | null };
   return typeof cursor === "string" ? `There is more: --cursor ${cursor}` : undefined;

@@ -41,7 +41,6 @@ export function wholeNumber(text: string, name: string, range: { least: number; 
   throw usageError(`${name} must be a whole number from ${range.least} to ${range.most}.`);
 }
 
-/** Parses a deployment's number, which `berth deployments` prints as `#12`. */
 export function deploymentNumber(text: string): number {
   const number = text.replace(/^#/, "");
   if (/^\d+$/.test(number)) return wholeNumber(number, "The deployment", { least: 1, most: 2_147_483_647 });

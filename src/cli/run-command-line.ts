@@ -130,6 +130,5 @@ function commandsMeant(program: Command, group: Command, word: string): readonly
 const subcommand = (group: Command, name: string): Command | undefined =>
   group.commands.find((each) => namesOf(each).includes(name));
 
-/** Returns all commands of this name, in whichever group. */
 const commandsBelow = (group: Command, name: string): Command[] =>
   group.commands.flatMap((each) => [...(namesOf(each).includes(name) ? [each] : []), ...commandsBelow(each, name)]);

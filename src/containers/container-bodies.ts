@@ -45,7 +45,6 @@ export interface AppContainer {
   readonly tree: (Omit<AppTree, "folder"> & { readonly folder: string | null }) | null;
   /** Private folders in which its VOLUMEs are as the image has them. */
   readonly volumes: readonly ImageFolder[];
-  /** Null if it has no storage. */
   readonly storageDir: string | null;
   /** Folders of the image in which servers write; each becomes an empty tmpfs. */
   readonly folders: readonly string[];

@@ -72,7 +72,6 @@ export async function readExit(api: DockerApi, id: string): Promise<InstanceExit
   return { code: state.ExitCode, out_of_memory, at: new Date(state.FinishedAt) };
 }
 
-/** Combines the containers of an application and of its network into an instance. */
 export function toInstance(
   rootDir: string,
   app: ListedContainer,
@@ -153,7 +152,6 @@ async function hasEnded(api: DockerApi, id: string, timeoutMs: number): Promise<
   }
 }
 
-/** Returns the container's processes other than `init`. */
 export function processesIn(init: number): readonly TreeProcess[] {
   return processIds().includes(init) ? readProcessTree().descendantsOf(init) : [];
 }

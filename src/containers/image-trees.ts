@@ -61,7 +61,6 @@ export const storageOf = ({ manifest }: OpenedImage): string => manifest.storage
 
 const inMemory = ["/tmp", "/run", "/home/app"];
 
-/** Returns the image's VOLUMEs that need a folder of their own. */
 export function ownVolumes(image: OpenedImage): readonly string[] {
   const others = [...inMemory, image.workingDir, storageOf(image)];
   return image.volumes.filter((path) => !others.includes(path));

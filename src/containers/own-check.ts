@@ -83,7 +83,6 @@ export function checkOf(check: ImageHealthcheck | undefined, shell: readonly str
 
 interface ExecDetails {
   readonly ExitCode: number | null;
-  /** PID on the host. */
   readonly Pid: number;
 }
 

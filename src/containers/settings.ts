@@ -70,7 +70,6 @@ export const tagOf = (stateDir: string): string => createHash("sha256").update(s
 export const containerName = (tag: string, { workload_id, ordinal, attempt }: InstanceKey): string =>
   `berth-${tag}-${workload_id}-${ordinal}-${attempt}`;
 
-/** Creates a project's storage folder and gives it to the project's user. */
 export async function makeStorage(
   context: DockerContext,
   owner: StorageOwner & { readonly has_stored_files?: boolean },

@@ -72,7 +72,6 @@ const backup = backupSummary.extend({
 const databaseName = z.string().max(63);
 // The id is a query parameter of SQL, and PostgreSQL's text type can't hold NUL.
 const visible = /^[\x21-\x7e]+$/;
-/** A backup's id in a request body. */
 export const backupId = id.regex(visible, "must be the id of a backup");
 const furtherDatabase = z.object({
   database: databaseName,
@@ -212,7 +211,6 @@ export const rows = [
     body: z
       .strictObject({
         path: liveFile,
-        /** A backup of files. */
         backup_id: backupId.optional(),
         /** Instead of a backup: a folder below `$STORAGE_DIR/.restored`, from where the path is moved. */
         folder: insideStorage

@@ -16,7 +16,6 @@ const folder = z
   .regex(/^(?!\/)(?!.*(?:^|\/)\.\.(?:\/|$))[^\0\\]*$/, "must be a folder inside the repository, such as apps/web")
   .transform((path) => path.replace(/^(?:\.\/)+|\/+$/g, ""));
 
-/** A folder of the repository. */
 export const rootFolder = folder.describe("The folder of the application; Berth builds only what is in it");
 
 /** Path patterns: only changes to matching paths deploy. */
@@ -146,7 +145,6 @@ export const berthFile = z.strictObject({
 });
 export type BerthFile = z.output<typeof berthFile>;
 
-/** The schema of `berth.json` as a JSON schema. */
 export const berthFileSchema = {
   title: "berth.json",
   ...z.toJSONSchema(berthFile, { io: "input", unrepresentable: "any" }),
@@ -186,7 +184,6 @@ const known = Object.keys(berthFile.shape)
   .filter((name) => !name.startsWith("$"))
   .join(", ");
 
-/** Returns the line on which a key first appears. */
 function lineOf(text: string, key: string): string {
   const at = text.indexOf(JSON.stringify(key));
   return at < 0 ? "" : ` (line ${text.slice(0, at).split("\n").length})`;

@@ -71,7 +71,6 @@ export type CallInput<N extends RouteName> = ParamsInput<N> &
   BodyInput<N> &
   Pick<AnyInput, "fetch" | "signal">;
 
-/** The input of any row. */
 export interface AnyInput {
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, QueryValue | undefined>>;

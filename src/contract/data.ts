@@ -27,7 +27,6 @@ const of = {
     .string()
     .regex(/^[A-Za-z0-9_-]{1,63}$/, "must be the name of a database")
     .optional(),
-  /** A branch of the database. */
   branch: branchName.optional(),
 };
 
@@ -46,7 +45,6 @@ const column = z.object({
   /** As PostgreSQL spells it, with a schema unless it is built in. */
   type: z.string(),
   nullable: z.boolean(),
-  /** The default expression. */
   default: z.string().nullable(),
   generated: z.enum(["stored", "virtual"]).nullable(),
   identity: z.enum(["always", "by_default"]).nullable(),
@@ -77,7 +75,6 @@ const connection = z.object({
   /** What the server calls it: `active`, `idle`, `idle in transaction`. Null where only Berth may see it, as everything below. */
   state: z.string().nullable(),
   connected_at: timestamp.nullable(),
-  /** Since when it is in this state. */
   since: timestamp.nullable(),
   /** What it waits for, such as `Lock: transactionid`. */
   waits_for: z.string().nullable(),

@@ -114,7 +114,6 @@ export const rows = [
       files: z.array(z.string()).nullable(),
       /** Names of the project's variables; values are never shown. */
       variables: z.object({ added: z.array(z.string()), removed: z.array(z.string()), changed: z.array(z.string()) }),
-      /** Settings that differ. */
       settings: z.array(
         z.object({
           name: z.enum(["port", "health_path"]),

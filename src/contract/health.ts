@@ -18,7 +18,6 @@ export const health = z.object({
   state: z.enum(healthStates),
   /** The cause, such as `crash_loop` or `server_errors`; the state itself when there is nothing to explain. */
   code: z.string(),
-  /** What is the case, in one sentence. */
   sentence: z.string(),
   /** The next step as a sentence, and the request that begins it; null when there is nothing to do. */
   next: z

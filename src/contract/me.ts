@@ -18,7 +18,6 @@ export const rows = [
           id,
           name: z.string(),
           email: z.string().nullable(),
-          /** All of the person's organizations. */
           organizations: z.array(z.object({ slug: z.string(), name: z.string() })),
         })
         .nullable(),

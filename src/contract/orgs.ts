@@ -9,7 +9,6 @@ export const organization = z.object({
   name: z.string(),
   state: z.enum(["active", "suspended"]),
   max_projects: z.number().int(),
-  /** Number of projects that are not deleted. */
   projects: z.number().int(),
   created_at: timestamp,
   suspended_at: timestamp.nullable(),

@@ -154,7 +154,6 @@ const platformMetrics = z.object({
   edges: z.object({ requests: z.array(count), errors: z.array(count), bytes_out: z.array(count) }),
 });
 
-/** A project of any organization. */
 const projectParams = slugParam.extend({ org: z.string().max(100) });
 
 const runtimeOfProject = z.object({

@@ -16,7 +16,6 @@ const run = z.object({
   /** The number of the deployment that supplies image and variables. */
   deployment: z.number().int(),
   timeout_seconds: z.number().int(),
-  /** Whether it has an interactive terminal. */
   terminal: z.boolean(),
   /** Null before it exits, and when the platform ended it. */
   exit_code: z.number().int().nullable(),

@@ -40,7 +40,6 @@ export const nameStates = {
   mismatch: ["pending", "ok"],
 } as const;
 
-/** The states of a hostname's certificate. */
 export const certificateStates = {
   pending: ["issuing"],
   issuing: ["active", "failed"],

@@ -31,7 +31,6 @@ export const rows = [
     request: "GET /v1/status",
     may: "operator platform:read",
     result: z.object({
-      /** The worst status of all checks. */
       status: z.enum(checkStatuses),
       checked_at: timestamp.nullable(),
       open_alerts: z.number().int(),

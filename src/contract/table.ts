@@ -107,7 +107,6 @@ const defaults = {
 } as const;
 type Defaults = typeof defaults;
 interface Given extends Pick<Row, "name" | "summary">, Partial<Pick<Row, keyof Defaults | "success">> {
-  /** The method and the path. */
   readonly request: `${Row["method"]} ${Row["path"]}`;
   /** The access, and the scope unless every token may call the row. */
   readonly may: Access | `${Access} ${Scope}`;
@@ -160,7 +159,6 @@ export function secretFields({ body }: Pick<Row, "body">): readonly string[] {
   return fields.filter(([, schema]) => schema.meta()?.["writeOnly"] === true).map(([name]) => name);
 }
 
-/** Returns the errors that are common to all rows of this shape. */
 function commonErrors(row: Row): readonly ErrorCode[] {
   const always: ErrorCode[] = [
     "invalid_request",
@@ -186,7 +184,6 @@ function commonErrors(row: Row): readonly ErrorCode[] {
   return always;
 }
 
-/** Returns every error code that a row may respond with, each once. */
 export function errorsOf(row: Row): readonly ErrorCode[] {
   return [...new Set([...commonErrors(row), ...row.errors])];
 }
@@ -227,7 +224,6 @@ const line = z
     "must not contain control characters, line separators or marks that change the direction of text",
   );
 
-/** A display name. */
 export const name = line.max(100);
 
 /** A one-line sentence for people. */

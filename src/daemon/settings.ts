@@ -42,7 +42,6 @@ export function list(name: Setting<unknown>["name"], fault: (value: string) => s
   });
 }
 
-/** A whole number within these limits. */
 export function whole(name: Setting<number>["name"], standard: number, [least, most]: readonly [number, number]) {
   return setting(name, String(standard), (given) => {
     const value = given === undefined ? standard : Number(given);

@@ -109,7 +109,6 @@ function readPlace(given: string | undefined): string | null {
   return given ?? null;
 }
 
-/** Reads hours of the day; null for `never`. */
 function readHours(name: string, given: string): DayHours | null {
   if (given === "never") return null;
   const [, from, to] = /^(\d{1,2})-(\d{1,2})$/.exec(given)?.map(Number) ?? [];

@@ -126,5 +126,4 @@ function mayHave(tree: SourceTree, path: string): boolean {
   return isBehindLink || tree.paths.some((each) => each.startsWith(`${path}/`));
 }
 
-/** A machine without Java. */
 export const noJava: JavaOfMachine = { jdks: [], tools: { maven: false, gradle: false } };

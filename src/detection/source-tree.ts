@@ -51,7 +51,6 @@ export function readingOf(path: string): "manifest" | "requirements" | "lock" | 
   return manifests.test(path) && !path.split("/").some((part) => skippedFolders.has(part)) ? "manifest" : null;
 }
 
-/** Creates a tree from these paths, texts and lock files. */
 export function makeTree(
   paths: readonly string[],
   texts: ReadonlyMap<string, string>,

@@ -13,7 +13,6 @@ export function startIn(folder: string, start: Start): Start {
     : { ...start, folder: start.folder === "." ? folder : `${folder}/${start.folder}` };
 }
 
-/** Returns the files below a folder. */
 export function filesBelow(files: BuiltFiles, folder: string): BuiltFiles {
   const at = (path: string) => (path === "." ? folder : `${folder}/${path}`);
   return {

@@ -27,7 +27,6 @@ export type HttpRequest =
   | { readonly kind: "dumb" }
   | { readonly kind: "unknown" };
 
-/** Parses method and URL of a smart-HTTP request (gitprotocol-http(5)). */
 export function parseHttpRequest(method: string, url: string): HttpRequest {
   const [pathname = "", query = ""] = url.split("?", 2);
   const groups = httpPath.exec(pathname)?.groups;

@@ -233,7 +233,6 @@ function limitTime(child: ChildProcess, options: RunOptions, onStop: () => void)
   return { timedOut: () => timedOut, clear };
 }
 
-/** Sends a signal to a child or, with `ownGroup`, to its whole process group. */
 export function signalTo(
   child: ChildProcess,
   signal: NodeJS.Signals,

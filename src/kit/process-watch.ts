@@ -3,7 +3,6 @@ import { capLog } from "./cap-log.ts";
 const lookEveryMs = 250;
 const askEveryMs = 500;
 
-/** A process that has to run, for its watch. */
 export interface WatchedProcess {
   readonly logFile: string;
   /** Returns whether the process has ended although it has to run. */

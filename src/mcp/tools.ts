@@ -57,7 +57,6 @@ function groupTool({ name, about, actions }: Group, offer: Offer, changing: bool
   ];
 }
 
-/** Describes a row in one line of a tool's description. */
 export function describeAction(action: string, row: Row): string {
   const names = argumentsOf(row).map((one) => (one.required ? one.name : `${shownName(one.name)}?`));
   return `${action}(${names.join(", ")}): ${row.summary}`;

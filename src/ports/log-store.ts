@@ -68,13 +68,11 @@ export interface RuntimeQuery extends RuntimeChoice {
 export interface RuntimeChoice {
   /** Only lines of this process type. */
   readonly process?: string;
-  /** Only lines of the replicas with this number. */
   readonly replica?: number;
   /** Only lines written at this instant or later: RFC 3339 in UTC with milliseconds, as in a line's `at`. */
   readonly since?: string;
   /** Only lines written before this instant. */
   readonly until?: string;
-  /** Only lines whose text this accepts. */
   readonly accepts?: (text: string) => boolean;
   /** Only lines that contain this text, ignoring case. */
   readonly contains?: string;

@@ -117,7 +117,6 @@ export interface Comparison {
 
 export type ChangedFile = NonNullable<Result<"deployments.lines">["files"]>[number];
 
-/** A pinned commit, by the name of its pin. */
 export interface PinnedPart {
   readonly pin: string;
   /** A commit that the receiver has, so that its history is left out; ignored when this repository does not have it. */

@@ -42,7 +42,6 @@ export class ArchiveDamaged extends Error {
   }
 }
 
-/** There is no file under the key. */
 export class StorageMissing extends Error {
   constructor(key: string) {
     super(`the storage has no file ${key}`);

@@ -221,7 +221,6 @@ function archiveAsText(
   return Readable.from(checkedContent(child.stdout, check), { objectMode: false });
 }
 
-/** Terminates the role's session with this process id, if there is one. */
 async function endSession(client: Client, role: string, processId: number): Promise<void> {
   const statement = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = $1 AND usename = $2";
   await client.query(statement, [processId, role]);

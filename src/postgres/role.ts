@@ -63,7 +63,6 @@ export async function isRoleIntact(client: Client, spec: DatabaseSpec, verifier:
   return found.settings.toSorted().join() === expected.toSorted().join();
 }
 
-/** Sets the role's connection limit to its usual number plus `more`. */
 export async function setConnectionLimit(client: Client, spec: DatabaseSpec, more: number): Promise<void> {
   await client.query(`ALTER ROLE ${name(spec.role_name)} CONNECTION LIMIT ${connectionLimitOf(spec) + more}`);
 }

@@ -228,7 +228,6 @@ const ends: readonly (readonly [StepName, RegExp])[] = [
 interface StepClock {
   /** Reads a push's output. */
   hear(chunk: Buffer): void;
-  /** Ends this step now. */
   end(name: StepName): void;
   /** Returns the duration of each ended step. */
   times(): StepTimes;
@@ -255,7 +254,6 @@ function stepClock(): StepClock {
 /** Returns the time from the start to the first response. */
 export const total = (times: StepTimes): number => Object.values(times).reduce((sum, each) => sum + each, 0);
 
-/** Returns the medians of several rounds, step by step. */
 function stepRows({ ours, theirs }: Rounds<StepTimes>): BenchStep[] {
   const of = (rounds: readonly StepTimes[], name: StepName) => {
     const found = rounds.map((each) => each[name]).filter((time) => time !== undefined);

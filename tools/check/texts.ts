@@ -25,7 +25,6 @@ const refused: readonly { readonly pattern: RegExp; readonly only?: RegExp; read
 
 const binary = /\.(?:png|ico|woff2?|gz|tgz|wasm)$/;
 
-/** Finds refused words in one file's text. */
 export function refusedTexts(file: string, text: string): readonly string[] {
   return refused
     .filter(({ only }) => only === undefined || only.test(file))

@@ -11,7 +11,6 @@ export interface Stage {
   open(path: string): Promise<void>;
   /** Opens a page without waiting for it. */
   visit(path: string): Promise<void>;
-  /** Signs in with another token. */
   signInAs(token: string): Promise<void>;
 }
 

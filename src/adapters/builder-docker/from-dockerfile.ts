@@ -19,7 +19,6 @@ import type { EngineImage } from "./move-image.ts";
 import { performBuild } from "./perform-build.ts";
 import { keepIfFits, publishImage } from "./publish-image.ts";
 
-/** Builds the image from the source's Dockerfile, at this path. */
 export async function fromDockerfile(run: BuildRun, tree: SourceTree, path: string): Promise<Image> {
   const { log, folder, request } = run;
   const { commands = {} } = request;

@@ -14,7 +14,6 @@ export interface SessionAnswers {
   /** The build's context, and the text of its Dockerfile, which is read under the name `dockerfileName`. */
   readonly context: string;
   readonly dockerfile: string;
-  /** Returns user and password for a registry's host. */
   readonly credentials: (host: string) => Pick<RegistryLogin, "username" | "password"> | undefined;
 }
 

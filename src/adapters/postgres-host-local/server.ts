@@ -57,7 +57,6 @@ export interface HistoryPlace extends Pick<LocalServerOptions, "binDir" | "bwrap
   find(id: string): Instance | undefined;
   idOf(instance: Instance): string;
   projectServer(instance: Instance): ProjectServer;
-  /** Applies what the spec says to a running instance. */
   apply(instance: Instance, spec: DatabaseSpec): Promise<unknown>;
   freePort(): Promise<number>;
   /** Gives a new instance its port, which it keeps. `except` turned out to be in use. */

@@ -26,7 +26,6 @@ const text = `[core]
 \tdirectory = *
 `;
 
-/** Writes the configuration to `file`, atomically. */
 export async function writeGlobalConfig(file: string): Promise<void> {
   // Readable for all: git runs as another user and silently skips a file that it can't read.
   await replaceFileAsync(file, text, { mode: 0o644 });

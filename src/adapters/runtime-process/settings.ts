@@ -52,7 +52,6 @@ export function sandboxSpec(
   };
 }
 
-/** Creates a project's storage folder and gives it to the project's user. */
 export function makeStorage(
   options: ProcessRuntimeOptions,
   project: StorageOwner & Pick<Workload, "has_stored_files">,

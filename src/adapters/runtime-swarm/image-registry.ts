@@ -53,7 +53,6 @@ async function push(
   return digest;
 }
 
-/** Deletes a project's image from the registry. Idempotent. */
 export async function unregisterImage(
   { api, registry }: { readonly api: DockerApi; readonly registry: ImageRegistry },
   { project_id, image_ref }: ProjectImage,

@@ -22,7 +22,6 @@ export function cellExpression(alias: string, column: Column): string {
   return `CASE WHEN ${value} IS DISTINCT FROM NULL THEN pg_catalog.left(pg_catalog.format('%s', ${value}), ${letters}) END`;
 }
 
-/** Converts a row of texts, one for each column, to the browser's form. */
 export function presentRow(columns: readonly Column[], texts: readonly (string | null)[]): ShownRow {
   const cut: string[] = [];
   const entries = columns.map((column, index) => {

@@ -3,7 +3,6 @@ import { Stopped } from "./unable.ts";
 /** Limits the concurrent callers for each key; further callers wait briefly. */
 export type Slots = ReturnType<typeof createSlots>;
 
-/** Creates `count` slots for each key; callers wait for `waitMs` at most. */
 export function createSlots({ count, waitMs }: { readonly count: number; readonly waitMs: number }) {
   const queues = new Map<string, Queue>();
   const release = (key: string, queue: Queue) => {

@@ -116,7 +116,6 @@ async function endControlPlane({ dataDir }: Config): Promise<void> {
   await until(isGone, { timeoutMs: stopTimeoutMs });
 }
 
-/** Returns the environment that a control plane of this configuration is started with. */
 export function startEnvironment(config: Config): Record<string, string> {
   return { ...config.toolEnvironment, ...givenSettings() };
 }

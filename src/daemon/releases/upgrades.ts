@@ -80,7 +80,6 @@ function describeInstalled(installation: Installation) {
   }));
 }
 
-/** Begins an upgrade in a process of its own. */
 async function beginUpgrade(config: Config, wanted: WantedUpgrade): Promise<void> {
   const { steps, runner, folder } = upgradeFiles(config.dataDir);
   // Before the steps: an upgrade that is under way always has its program. The process of the one before may still be ending.

@@ -27,7 +27,6 @@ export async function recordActivity(tx: Db | Tx, activity: Activity): Promise<v
 export type PlatformEvent = Pick<Activity, "org_id" | "project_id" | "action"> &
   Partial<Pick<Activity, "target" | "detail">>;
 
-/** Records an event of the platform, with `berth` as its actor. */
 export async function recordEvent(db: Db | Tx, event: PlatformEvent): Promise<void> {
   await recordActivity(db, { target: null, detail: {}, ...event, actor_token_id: null, actor_name: "berth" });
 }

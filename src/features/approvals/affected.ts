@@ -10,7 +10,6 @@ export interface Affected {
   readonly hostnames: readonly string[];
   /** Null also when there is no database. */
   readonly database: { readonly tables: number; readonly estimated_rows: number; readonly size_bytes: number } | null;
-  /** When the last verified backup was taken. */
   readonly last_verified_backup_at: string | null;
   readonly requests_last_hour: number | null;
 }

@@ -43,7 +43,6 @@ export function newLink(): { readonly secret: string; readonly hash: Buffer } {
   return { secret, hash: sha256(secret) };
 }
 
-/** Returns the hash of a link's secret; undefined for malformed text. */
 export function linkHashOf(secret: string): Buffer | undefined {
   return linkPattern.test(secret) ? sha256(secret) : undefined;
 }

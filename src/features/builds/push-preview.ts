@@ -85,7 +85,6 @@ export function choosePreview(
   return { ref: null, notes };
 }
 
-/** Removes the previews of the branches that a push deletes. */
 export async function removeDeletedPreviews(
   { db, wakeups }: Previewing,
   { org_id, project_id, actor, refs }: Pushed,

@@ -230,7 +230,6 @@ function treeLimits({ limits = {} }: HandlerPlatform) {
   return { entries: tree_entries, bytes: tree_bytes, archiveBytes: pack_bytes };
 }
 
-/** Returns the content of files that came as text. */
 export const givenFiles = (files: readonly { readonly path: string; readonly text: string }[]) => ({
   files: files.map(({ text, ...file }) => ({ ...file, content: Buffer.from(text) })),
 });

@@ -117,7 +117,6 @@ export interface ActiveDeployment {
   readonly targets: readonly { readonly host: string; readonly port: number }[];
 }
 
-/** Returns the active deployments of these projects; projects without one are missing. */
 export async function activeDeployments(db: Db, projectIds: readonly string[]): Promise<readonly ActiveDeployment[]> {
   const found = await sql<ActiveDeployment>`select d.id, (
       select coalesce(jsonb_agg(jsonb_build_object('host', r.host, 'port', r.port) order by r.ordinal), '[]') from replica r

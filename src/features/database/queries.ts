@@ -76,7 +76,6 @@ const readyBranches = (db: Db | Tx) =>
 
 const asDatabase = { status: "ready", failure: null, archived: false, archive_problem: null } as const;
 
-/** Returns a ready branch as the database that it is. */
 async function readyBranch(
   db: Db | Tx,
   key: { readonly org_id: string; readonly project_id?: string; readonly name?: string; readonly used_by?: string },
@@ -114,7 +113,6 @@ export type NewDatabase = Columns<"project_database", "id" | "org_id" | "project
   Columns<"project_database", "sealed_password"> &
   Partial<Columns<"project_database", "archived">>;
 
-/** Inserts the row unless the project has a database; returns whether it was inserted. */
 export async function insertDatabase(tx: Tx, row: NewDatabase): Promise<boolean> {
   const done = await tx
     .insertInto("project_database")

@@ -20,7 +20,6 @@ export async function variableNames(db: Db | Tx, project: ProjectKey): Promise<r
   return [...new Set(rows.map(({ key }) => key))];
 }
 
-/** Seals variables for storage as the project's own. */
 export function sealVariables(vault: Vault, projectId: string, variables: Readonly<Record<string, string>>) {
   return Object.entries(variables).map(([key, value]) => ({
     key,

@@ -25,12 +25,10 @@ export interface NewIdentity {
 
 export type Session = NonNullable<Awaited<ReturnType<typeof queries.selectSession>>>;
 
-/** Returns the live session with this text. */
 export async function sessionWithText(db: Db, text: string): Promise<Session | undefined> {
   return isSessionText(text) ? queries.selectSession(db, { hash: hashOf(text) }) : undefined;
 }
 
-/** Returns a live session by its id. */
 export async function sessionById(db: Db, id: string): Promise<Session | undefined> {
   return queries.selectSession(db, { id });
 }
@@ -78,7 +76,6 @@ export async function addIdentity({ db }: Pick<People, "db">, session: Session, 
   });
 }
 
-/** Gives the person of a session another passkey. */
 export async function addPasskey(
   { db }: Pick<People, "db">,
   session: Session,

@@ -3,7 +3,6 @@ import type { Columns, Db, Tx } from "../../store/database.ts";
 import { claimRow, holds, type InProgress, type Lease } from "../../store/leases.ts";
 import { changeProject, type ProjectKey } from "../projects/projects.ts";
 
-/** Inserts a purge unless the project has a running one. */
 export async function insertPurge(tx: Tx, purge: ProjectKey & { id: string; requested_by: string }): Promise<void> {
   const running = sql.lit<"running">("running");
   await tx
@@ -74,7 +73,6 @@ export async function updatePurge(
   await tx.updateTable("project_purge").set(change).where(holds(lease)).execute();
 }
 
-/** Ends a purge; returns false when the lease was lost. */
 export async function endPurge(tx: Tx, lease: Lease, problem: string | null): Promise<boolean> {
   const done = await tx
     .updateTable("project_purge")

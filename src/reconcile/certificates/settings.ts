@@ -15,7 +15,6 @@ export interface CertificateSettings {
   readonly control: Target | null;
   /** The control plane's hostname, if it is a public one. */
   readonly controlHost: string | null;
-  /** The apps domain, if it is a public one. */
   readonly appsDomain: string | null;
   readonly hsts: boolean;
   /** The platform's own certificates, read from files. */

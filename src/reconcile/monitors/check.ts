@@ -45,12 +45,10 @@ export async function runCheck(check: Check, machine: string, log: Log): Promise
 
 class LookTooLong extends Error {}
 
-/** Returns the finding about one of a check's subjects. */
 export function about(subject: string, status: CheckStatus, detail: string, hint: string | null): Finding {
   return { subject, status, detail, hint };
 }
 
-/** Returns the finding about a check as a whole. */
 export const overall = (status: CheckStatus, detail: string, hint: string | null = null): Finding =>
   about("", status, detail, hint);
 

@@ -2,7 +2,6 @@ import type { Finding } from "../../features/status/status.ts";
 import { bytesText, counted } from "../../kit/bytes-text.ts";
 import { overall, spanText } from "./check.ts";
 
-/** Thresholds in percent of the total. */
 export interface Thresholds {
   readonly warnPercent: number;
   readonly failPercent: number;

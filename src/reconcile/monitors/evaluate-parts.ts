@@ -45,7 +45,6 @@ export function evaluateEdge(status: EdgeStatus, expectedVersion: number | null)
   );
 }
 
-/** The finding if the edge does not respond. */
 export const edgeIsSilent = overall(
   "fail",
   "The edge does not respond: applications are not reachable.",

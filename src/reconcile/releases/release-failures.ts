@@ -79,7 +79,6 @@ export const edgeUnavailable = releaseFailure(
   "The edge did not confirm the new route in time. The previous deployment keeps serving.",
 );
 
-/** Returns undefined if the release command succeeded. */
 export function releaseCommandFailure(result: OneOffResult, command: string): Failure | undefined {
   if (result.outcome !== "exited")
     return releaseFailure("release", "release_timeout", `The release command exceeded its time limit: ${command}`);

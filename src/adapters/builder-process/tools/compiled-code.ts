@@ -58,7 +58,6 @@ export function compiledCode(options: { folder: string; sandbox: Sandbox; uid: n
     },
     /** Resolves when no compilation is in progress. */
     settle: async () => void (await Promise.all(tried.values())),
-    /** Aborts compilations. */
     stop: async () => {
       stopping.abort();
       await Promise.all(tried.values());

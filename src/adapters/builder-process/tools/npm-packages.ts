@@ -58,7 +58,6 @@ export async function publishedVersions(options: NpmPackagesOptions, name: strin
   }
 }
 
-/** Returns the versions of a package that are already on this machine. */
 export async function keptVersions(options: NpmPackagesOptions, name: string): Promise<readonly string[]> {
   const found = await readdir(join(options.folder, fileName(name))).catch(() => []);
   return found.filter((entry) => /^\d/.test(entry));
