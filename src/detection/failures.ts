@@ -1,10 +1,6 @@
 import type { Failure, Stage } from "../ports/failure.ts";
 
-interface CodeText {
-  readonly stage: Stage;
-  readonly summary: string;
-  readonly hint: string;
-}
+type CodeText = Pick<Failure, "stage" | "summary" | "hint">;
 
 /** Every failure of this builder: where it happens, its message and what to do about it. The documentation is generated from it. */
 export const builderFailures = {

@@ -1,24 +1,18 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { limits } from "../contract/limits.ts";
-import { Refused, type Caller, type HandlerPlatform } from "../features/context.ts";
+import { Refused, type Caller } from "../features/context.ts";
 import { addressKey } from "../kit/address-key.ts";
-import type { Log } from "../kit/log.ts";
 import { visible } from "../kit/visible.ts";
 import { againPage, chosenIn, codeContent, consentContent, resultContent, wrongContent } from "./consent-html.ts";
 import { pageHeaders, renderContent, type PageContent } from "./decision-html.ts";
 import { answerTo } from "./errors.ts";
 import * as programs from "../features/programs/programs.ts";
+import type { DecisionPage } from "./decision-page.ts";
 import { issuerOf } from "./oauth-address.ts";
 import { isFromThisPage, isNonce, makeNonce, readForm, readOnlyForms } from "./own-form.ts";
 import { sessionOf } from "./sign-in.ts";
 
-export interface ConsentPage {
-  readonly platform: HandlerPlatform;
-  readonly log: Log;
-  readonly signIn: Parameters<typeof sessionOf>[0];
-  /** Returns the dashboard's font faces as CSS; empty while there is no bundle. */
-  readonly fonts: () => string;
-}
+export type ConsentPage = DecisionPage;
 
 type Form = Readonly<Record<string, string | undefined>>;
 type PageRequest = FastifyRequest<{ Body: Form | undefined }>;

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { limits } from "../contract/limits.ts";
-import { Refused, type HandlerPlatform } from "../features/context.ts";
+import { Refused } from "../features/context.ts";
 import { addressKey } from "../kit/address-key.ts";
-import type { Log } from "../kit/log.ts";
+import type { PipelineOptions } from "./exchange.ts";
 import { answerTo } from "./errors.ts";
 import { findHook, receiveHook, type Hook } from "../features/follow/follow.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
@@ -14,11 +14,7 @@ declare module "fastify" {
   }
 }
 
-export interface Hooks {
-  readonly platform: HandlerPlatform;
-  readonly limiter: RateLimiter;
-  readonly log: Log;
-}
+export type Hooks = Pick<PipelineOptions, "platform" | "limiter" | "log">;
 
 type HookRequest = FastifyRequest<{ Params: { id: string }; Body: Buffer | undefined }>;
 

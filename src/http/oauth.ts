@@ -1,18 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { Refused, type HandlerPlatform } from "../features/context.ts";
+import { Refused } from "../features/context.ts";
 import { addressKey } from "../kit/address-key.ts";
-import type { Log } from "../kit/log.ts";
+import type { PipelineOptions } from "./exchange.ts";
 import { answerTo } from "./errors.ts";
 import * as programs from "../features/programs/programs.ts";
 import { addressOf, consentUrl, resourceMetadataPath } from "./oauth-address.ts";
 import { readOnlyForms } from "./own-form.ts";
-import type { RateLimiter } from "./rate-limiter.ts";
 
-export interface Oauth {
-  readonly platform: HandlerPlatform;
-  readonly limiter: RateLimiter;
-  readonly log: Log;
-}
+export type Oauth = Pick<PipelineOptions, "platform" | "limiter" | "log">;
 
 type Form = Readonly<Record<string, string | undefined>>;
 type FormRequest = FastifyRequest<{ Body: Form | undefined }>;

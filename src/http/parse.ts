@@ -8,11 +8,7 @@ export interface RawInput {
   readonly body: unknown;
 }
 
-export interface ParsedInput {
-  readonly params: unknown;
-  readonly query: unknown;
-  readonly body: unknown;
-}
+export type ParsedInput = RawInput;
 
 /** Validates the input against the row's schemas. Refuses with `not_found` for an impossible name in the path, else `invalid_request`. */
 export function parseInput(row: Row, raw: RawInput): ParsedInput | Refused {

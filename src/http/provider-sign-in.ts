@@ -8,6 +8,7 @@ import { answerTo } from "./errors.ts";
 import * as people from "../features/people/people.ts";
 import { openProvider, type Provider } from "../features/providers/providers.ts";
 import { createOidcClient, type Answered, type OidcClient } from "./oidc.ts";
+import type * as oidc from "./oidc.ts";
 import * as signIn from "./sign-in.ts";
 
 export interface ProviderSignIn extends signIn.SignIn {
@@ -63,15 +64,12 @@ const wish = z.discriminatedUnion("to", [
   z.object({ to: z.literal("prove") }),
 ]);
 
-interface Attempt {
+interface Attempt extends oidc.Attempt {
   readonly provider: string;
   readonly to: z.infer<typeof wish>;
   /** Of the session that a `link` or `prove` is for. */
   readonly session: string | null;
   readonly startedAtMs: number;
-  readonly state: string;
-  readonly nonce: string;
-  readonly verifier: string;
 }
 
 const attemptMs = 10 * 60_000;

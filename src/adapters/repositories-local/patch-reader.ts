@@ -1,4 +1,5 @@
 import { StringDecoder } from "node:string_decoder";
+import type { ComparisonLimits } from "../../ports/repositories.ts";
 
 /** The lines of one file in a patch, in unified form from the first `@@` on; null beyond the limit of all files together. */
 export interface FileLines {
@@ -7,11 +8,7 @@ export interface FileLines {
   readonly cut: boolean;
 }
 
-interface PatchLimits {
-  readonly files: number;
-  readonly fileBytes: number;
-  readonly bytes: number;
-}
+type PatchLimits = Pick<ComparisonLimits, "files" | "fileBytes" | "bytes">;
 
 // A line of generated code may be as long as its file.
 const longestLine = 2000;

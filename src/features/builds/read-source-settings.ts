@@ -1,14 +1,11 @@
 import { readBerthFile, type BerthFile } from "../../contract/berth-file.ts";
-import { isWorkspaceMember } from "./workspace.ts";
-import type { Quarantine, Repositories } from "../../ports/repositories.ts";
+import { isWorkspaceMember, type Source } from "./workspace.ts";
+import type { Repositories } from "../../ports/repositories.ts";
 
 /** A commit of a project, and the project's own settings about its source. */
-export interface SourceOf {
-  readonly project_id: string;
-  readonly commit: string;
+export interface SourceOf extends Source {
   /** The project's configured folder; it overrides the file's. */
   readonly root: string | null;
-  readonly quarantine?: Quarantine | null;
 }
 
 export interface ReadSettings {

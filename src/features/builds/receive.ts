@@ -1,9 +1,9 @@
 import { planLines } from "../../contract/plan-lines.ts";
-import type { Inspection, Quarantine, RefChange, TreeLimits } from "../../ports/repositories.ts";
+import type { Inspection, RefChange, TreeLimits } from "../../ports/repositories.ts";
 import type { DataDisk } from "../../ports/data-disk.ts";
 import { diskUseOf, imagesOverLimit, type DiskLimits } from "../disk/disk.ts";
 import { aheadOf } from "./ahead.ts";
-import { buildPush, type PushVerdict } from "./follow-build.ts";
+import { buildPush, type FollowedPush, type PushVerdict } from "./follow-build.ts";
 import { choosePreview, pushPreview, removeDeletedPreviews, type PreviewReceiving } from "./push-preview.ts";
 import { agentBranch } from "../previews/previews.ts";
 import { agentsPreview } from "./agents-preview.ts";
@@ -13,15 +13,8 @@ import { deployRef } from "./rules.ts";
 import { watchedButUntouched } from "./watched.ts";
 
 /** A push as received from git, before any ref has moved. */
-export interface Push {
-  readonly org_id: string;
-  readonly project_id: string;
-  readonly actor: string;
-  /** See `NewBuild`. */
-  readonly copies_data: boolean;
-  readonly token_id: string | null;
+export interface Push extends FollowedPush {
   readonly refs: readonly RefChange[];
-  readonly quarantine: Quarantine | null;
   /** Whether the pusher may delete and rewrite branches and tags. */
   readonly mayRewrite: boolean;
   /** The push only requests a plan (`-o plan`). */

@@ -1,7 +1,7 @@
 import { createGlob } from "../../kit/glob.ts";
 import type { Quarantine, Repositories } from "../../ports/repositories.ts";
 
-interface Source {
+export interface Source {
   readonly project_id: string;
   readonly commit: string;
   readonly quarantine?: Quarantine | null;

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { BackupStatus, DatabaseStatus, DeploymentStatus } from "../../contract/states.ts";
-import type { Db, Tx } from "../../store/database.ts";
+import type { Columns, Db, Tx } from "../../store/database.ts";
 import { isWithin, type Reach } from "../../store/within.ts";
 import type { DiskLimits } from "../disk/disk.ts";
 
@@ -37,13 +37,8 @@ export interface OverviewRow {
   readonly certificate_ending: boolean;
 }
 
-export interface DeploymentFacts {
-  readonly id: string;
-  readonly number: number;
+export interface DeploymentFacts extends Columns<"build", "id" | "number" | "commit" | "branch" | "message"> {
   readonly status: DeploymentStatus;
-  readonly commit: string;
-  readonly branch: string;
-  readonly message: string;
   readonly at: string;
 }
 

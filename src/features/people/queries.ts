@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Role, Scope } from "../../contract/access.ts";
+import type { Rights, Role, Scope } from "../../contract/access.ts";
 import type { Columns, Db, Tx } from "../../store/database.ts";
 
 const projectsOf = (table: "api_token" | "invite") =>
@@ -48,11 +48,8 @@ export async function membershipsOf(db: Db | Tx, personId: string) {
     .execute();
 }
 
-export interface NewMember extends Columns<"api_token", "id" | "org_id" | "name" | "platform_admin" | "hash"> {
+export interface NewMember extends Rights, Columns<"api_token", "id" | "org_id" | "name" | "hash"> {
   readonly person_id: string;
-  readonly role: Role;
-  readonly scopes: readonly Scope[];
-  readonly project_ids: readonly string[] | null;
   readonly created_at: Date;
 }
 

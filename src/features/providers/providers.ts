@@ -1,17 +1,12 @@
 import type { OutgoingHttp } from "../../ports/outgoing-http.ts";
-import type { Db } from "../../store/database.ts";
+import type { Columns, Db } from "../../store/database.ts";
 import type { Vault } from "../../store/vault.ts";
 import { Refused } from "../refused.ts";
 import * as queries from "./queries.ts";
 import { parseJson } from "../../kit/parse-json.ts";
 
 /** An identity provider with the secret that Berth has there. */
-export interface Provider {
-  readonly id: string;
-  readonly kind: "oidc" | "github";
-  readonly name: string;
-  readonly issuer: string;
-  readonly client_id: string;
+export interface Provider extends Columns<"provider", "id" | "kind" | "name" | "issuer" | "client_id"> {
   readonly client_secret: string;
   /** Changes with every change of the provider. */
   readonly version: string;

@@ -135,6 +135,7 @@ export async function openWork(db: Db) {
       number: number;
       is_running: boolean;
       seconds: number;
+      /** Since its worker's lease expired; negative while the lease is valid, null if there never was one. */
       abandoned_seconds: number | null;
     }>`
       select ${named} as subject, 'build' as kind, b.number, b.status = 'running' as is_running,

@@ -25,15 +25,10 @@ export interface CheckReport {
 
 export type CheckKey = Columns<"monitor_check", "name" | "machine" | "subject">;
 
-export interface CheckRow extends CheckKey {
-  readonly status: CheckStatus;
-  readonly detail: string;
-  readonly hint: string | null;
-  readonly since: string;
-  readonly bad_since: string | null;
-  readonly last_ok_at: string | null;
-  readonly checked_at: string;
-}
+export interface CheckRow
+  extends
+    CheckKey,
+    Columns<"monitor_check", "status" | "detail" | "hint" | "since" | "bad_since" | "last_ok_at" | "checked_at"> {}
 
 /** Returns a check's rows after a report, and the previous rows that are resolved. */
 export function nextRows(report: CheckReport, previous: readonly CheckRow[], now: Date) {

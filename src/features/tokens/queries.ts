@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Role, Scope } from "../../contract/access.ts";
+import type { Rights, Role, Scope } from "../../contract/access.ts";
 import { scopesOf } from "../../contract/routes.ts";
 import type { Columns, Db, Tx } from "../../store/database.ts";
 import type { Caller } from "../context.ts";
@@ -112,12 +112,7 @@ export async function selectToken(db: Db | Tx, orgId: string, id: string) {
 }
 
 export interface NewToken
-  extends
-    Columns<"api_token", "id" | "org_id" | "name" | "platform_admin" | "approval_mode" | "prefix" | "hash">,
-    Columns<"api_token", "created_by"> {
-  readonly role: Role;
-  readonly scopes: readonly Scope[];
-  readonly project_ids: readonly string[] | null;
+  extends Rights, Columns<"api_token", "id" | "org_id" | "name" | "approval_mode" | "prefix" | "hash" | "created_by"> {
   readonly created_at: Date;
   readonly expires_at: Date | null;
   readonly kind?: "cli" | "mcp";

@@ -1,5 +1,5 @@
 import { deploymentStates, type DeploymentStatus } from "../../contract/states.ts";
-import type { ReplicaRow, WorkloadRow } from "../../features/replicas/replicas.ts";
+import type { CrashRow, ReplicaRow, WorkloadRow } from "../../features/replicas/replicas.ts";
 import type { Instance, InstanceExit } from "../../ports/runtime.ts";
 
 /** The columns that decide the desired state of a deployment's process type. */
@@ -76,12 +76,7 @@ function msUntilStart({ next_start_at }: ReplicaRow, now: Date): number {
   return next_start_at === null ? 0 : Math.max(0, Date.parse(next_start_at) - now.getTime());
 }
 
-export interface Crash {
-  readonly restarts: number;
-  readonly pauseMs: number;
-  readonly exit_code: number | null;
-  readonly out_of_memory: boolean;
-}
+export type Crash = Pick<CrashRow, "restarts" | "pauseMs" | "exit_code" | "out_of_memory">;
 
 const firstPauseMs = 1000;
 const longestPauseMs = 60_000;

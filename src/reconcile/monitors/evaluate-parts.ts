@@ -1,5 +1,5 @@
 import type { PlatformBackup } from "../../features/platform/platform.ts";
-import type { Finding } from "../../features/status/status.ts";
+import type { Finding, lateNotifications } from "../../features/status/status.ts";
 import type { EdgeStatus } from "../../ports/edge.ts";
 import type { MissingPart } from "../../ports/runtime.ts";
 import type { TaskStatus } from "../driver.ts";
@@ -85,17 +85,10 @@ export function evaluateIsolation(missing: readonly MissingPart[]): readonly Fin
   return listed(bad, { ok: "Every part of the isolation works.", bad: "Missing parts of the isolation" });
 }
 
-export interface NotifierState {
-  readonly notifier: string;
-  readonly waiting: number;
-  readonly given_up: number;
-  readonly seconds: number | null;
-}
-
 const lateSeconds = 600;
 
 /** Evaluates whether messages to the operator are delivered. */
-export function evaluateNotifications(states: readonly NotifierState[]): readonly Finding[] {
+export function evaluateNotifications(states: Awaited<ReturnType<typeof lateNotifications>>): readonly Finding[] {
   const bad = states.flatMap(({ notifier, waiting, given_up, seconds }): Finding[] => {
     const isLate = waiting > 0 && (seconds ?? 0) >= lateSeconds;
     if (!isLate && given_up === 0) return [];

@@ -1,25 +1,23 @@
 import { ownServer } from "../../features/backups/backups.ts";
 import type { ObservedHealth } from "../../features/health/health.ts";
-import type { Finding } from "../../features/status/status.ts";
+import type * as status from "../../features/status/status.ts";
 import { counted, bytesText } from "../../kit/bytes-text.ts";
 import { about, listed, overall, spanText } from "./check.ts";
 
-interface OfProject {
-  /** `organization/project`. */
-  readonly subject: string;
-}
+/** What a function of `status` found: a list, or a single row. */
+type Found<Find extends (...given: never[]) => unknown> = Awaited<ReturnType<Find>>;
 
 export interface DatabaseStates {
   readonly total: number;
   /** Databases whose row is not `ready`. */
-  readonly troubled: readonly (OfProject & { readonly status: "provisioning" | "failed"; readonly seconds: number })[];
+  readonly troubled: Found<typeof status.troubledDatabases>;
   /** Databases that should respond but don't. */
   readonly silent: readonly string[];
 }
 
 const provisioningSeconds = 300;
 
-export function evaluateDatabases({ total, troubled, silent }: DatabaseStates): readonly Finding[] {
+export function evaluateDatabases({ total, troubled, silent }: DatabaseStates): readonly status.Finding[] {
   const hint =
     "Berth tries to start it again every few seconds; the control plane's log has the reason of the failure.";
   const bad = troubled
@@ -41,14 +39,11 @@ export function evaluateDatabases({ total, troubled, silent }: DatabaseStates): 
   });
 }
 
-export interface TroubledDomain extends OfProject {
-  readonly kind: "lost" | "late" | "certificate" | "ending";
-  readonly seconds: number;
-  readonly detail: string | null;
-}
-
 /** Evaluates users' hostnames: lost DNS records, and look-ups that are overdue. */
-export function evaluateDomains(troubled: readonly TroubledDomain[], served: number): readonly Finding[] {
+export function evaluateDomains(
+  troubled: Found<typeof status.troubledDomains>,
+  served: number,
+): readonly status.Finding[] {
   const lost = troubled
     .filter(({ kind }) => kind === "lost")
     .map(({ subject, seconds }) => {
@@ -73,7 +68,10 @@ export function evaluateDomains(troubled: readonly TroubledDomain[], served: num
 const lastDaysSeconds = 3 * 86_400;
 
 /** Evaluates certificates of users' hostnames, if there are any. */
-export function evaluateCertificates(troubled: readonly TroubledDomain[], count: number): readonly Finding[] {
+export function evaluateCertificates(
+  troubled: Found<typeof status.troubledDomains>,
+  count: number,
+): readonly status.Finding[] {
   const bad = troubled
     .filter(({ kind }) => kind === "certificate" || kind === "ending")
     .map(({ subject, kind, seconds, detail }) => {
@@ -90,18 +88,12 @@ export function evaluateCertificates(troubled: readonly TroubledDomain[], count:
   });
 }
 
-export interface BackupAge extends OfProject {
-  readonly database_seconds: number;
-  readonly backup_seconds: number | null;
-  readonly verification: string | null;
-}
-
 /** Evaluates the age of each database's newest backup. Older than `most.seconds` is a warning, twice as old a failure. */
 export function evaluateBackups(
-  ages: readonly BackupAge[],
+  ages: Found<typeof status.backupAges>,
   most: { readonly seconds: number; readonly daily: boolean },
-): readonly Finding[] {
-  const bad = ages.flatMap(({ subject, database_seconds, backup_seconds, verification }): Finding[] => {
+): readonly status.Finding[] {
+  const bad = ages.flatMap(({ subject, database_seconds, backup_seconds, verification }): status.Finding[] => {
     if (verification === "mismatch" || verification === "failed") {
       const hint = "Create another one with `berth backups create` and verify it.";
       return [about(subject, "fail", "Its newest backup failed its verification.", hint)];
@@ -132,16 +124,14 @@ function backupText(databases: number, backedUp: number, span: string): string {
   return `${backedUp} of ${counted(databases, "database")} ${backedUp === 1 ? "has" : "have"} a backup from the last ${span}.${young}`;
 }
 
-export interface CronLateness {
-  readonly jobs: number;
-  readonly due_seconds: number | null;
-  readonly waiting_seconds: number | null;
-}
-
 const cronSeconds = { warn: 30, fail: 120 };
 
 /** Evaluates how late cron jobs start. A due job without a run counts like a run that waits for its call. */
-export function evaluateCron({ jobs, due_seconds, waiting_seconds }: CronLateness): Finding {
+export function evaluateCron({
+  jobs,
+  due_seconds,
+  waiting_seconds,
+}: Found<typeof status.cronLateness>): status.Finding {
   const seconds = Math.max(due_seconds ?? 0, waiting_seconds ?? 0);
   if (jobs === 0 && seconds === 0) return overall("ok", "There are no cron jobs.");
   if (seconds < cronSeconds.warn)
@@ -155,8 +145,8 @@ export function evaluateCron({ jobs, due_seconds, waiting_seconds }: CronLatenes
 const downMs = 30_000;
 
 /** Lists applications that do not serve as they should. A loop of crashes is a failure, and so is one that is down for some time. */
-export function evaluateHealth(seen: readonly ObservedHealth[], now: Date): readonly Finding[] {
-  const bad = seen.flatMap(({ subject, health: { state, since, sentence, next }, is_loop }): Finding[] => {
+export function evaluateHealth(seen: readonly ObservedHealth[], now: Date): readonly status.Finding[] {
+  const bad = seen.flatMap(({ subject, health: { state, since, sentence, next }, is_loop }): status.Finding[] => {
     if (state !== "down" && state !== "crashing" && state !== "degraded") return [];
     const isDown = state === "down" && since !== null && now.getTime() - Date.parse(since) >= downMs;
     const status = isDown || is_loop ? "fail" : "warn";
@@ -165,16 +155,8 @@ export function evaluateHealth(seen: readonly ObservedHealth[], now: Date): read
   return listed(bad, { ok: "All applications serve.", bad: "Applications that do not serve as they should" });
 }
 
-interface NearLimit {
-  readonly subject: string;
-  readonly kind: "storage" | "database" | "images";
-  readonly bytes: number;
-  readonly limit: number;
-  readonly access: string;
-}
-
 /** Evaluates projects' disk use. Only a limit that stops a project from writing or building is a failure. */
-export function evaluateDiskLimits(near: readonly NearLimit[]): readonly Finding[] {
+export function evaluateDiskLimits(near: Found<typeof status.projectsNearLimits>): readonly status.Finding[] {
   const byProject = Map.groupBy(near, ({ subject }) => subject);
   const bad = [...byProject].map(([subject, shares]) => {
     const isOver = shares.some(({ access, bytes, limit }) => access !== "open" || bytes > limit);
@@ -188,15 +170,6 @@ export function evaluateDiskLimits(near: readonly NearLimit[]): readonly Finding
   return listed(bad, { ok: "Every project is within its disk limits.", bad: "Projects near or over a disk limit" });
 }
 
-export interface OpenWork extends OfProject {
-  readonly kind: "build" | "deployment";
-  readonly number: number;
-  readonly is_running: boolean;
-  readonly seconds: number;
-  /** Seconds since its worker's lease expired; negative while the lease is valid, null if there never was one. */
-  readonly abandoned_seconds: number | null;
-}
-
 export interface WorkLimits {
   readonly buildMs: number;
   readonly deploymentMs: number;
@@ -207,8 +180,8 @@ const abandonedSeconds = 120;
 const queuedSeconds = 1800;
 
 /** Lists builds and deployments that take longer than allowed or have no worker. */
-export function evaluateWork(work: readonly OpenWork[], limits: WorkLimits): readonly Finding[] {
-  const bad = work.flatMap(({ subject, kind, number, is_running, seconds, abandoned_seconds }): Finding[] => {
+export function evaluateWork(work: Found<typeof status.openWork>, limits: WorkLimits): readonly status.Finding[] {
+  const bad = work.flatMap(({ subject, kind, number, is_running, seconds, abandoned_seconds }): status.Finding[] => {
     const limit = (kind === "build" ? limits.buildMs : limits.deploymentMs) / 1000 + slackSeconds;
     const problem = !is_running
       ? seconds >= queuedSeconds && `has been waiting for ${spanText(seconds)}`
@@ -232,7 +205,7 @@ interface GivenUpWebhook {
 }
 
 /** Lists webhooks that the platform disabled. Findings leave out their names, which are for the organization only. */
-export function evaluateWebhooks(givenUp: readonly GivenUpWebhook[]): readonly Finding[] {
+export function evaluateWebhooks(givenUp: readonly GivenUpWebhook[]): readonly status.Finding[] {
   const hint = "Once the receiver works, an owner of the organization runs `berth webhooks on`.";
   const bad = givenUp.map(({ id, slug, disabled_reason }) =>
     about(`${slug}/${id}`, "warn", `Berth switched the webhook off. ${disabled_reason ?? ""}`.trim(), hint),
@@ -243,7 +216,7 @@ export function evaluateWebhooks(givenUp: readonly GivenUpWebhook[]): readonly F
 type Troubled = readonly { readonly subject: string; readonly problem: string }[];
 
 /** Lists databases whose log is not being stored, and whose newest drill did not pass. On the operator's own server there is neither. */
-export function evaluateArchives(archives: Troubled, drills: Troubled): readonly Finding[] {
+export function evaluateArchives(archives: Troubled, drills: Troubled): readonly status.Finding[] {
   const behind = archives
     .filter(({ problem }) => problem !== ownServer)
     .map(({ subject, problem }) => {

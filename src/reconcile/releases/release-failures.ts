@@ -1,3 +1,4 @@
+import type { CrashRow } from "../../features/replicas/replicas.ts";
 import type { Failure, Stage } from "../../ports/failure.ts";
 import type { ListeningPort, OneOffResult } from "../../ports/runtime.ts";
 import type { ProbeResult } from "../probe-health.ts";
@@ -105,11 +106,7 @@ export function exitFailure({ process, exit_code, out_of_memory }: ExitedReplica
   );
 }
 
-interface ExitedReplica {
-  readonly process: string;
-  readonly exit_code: number | null;
-  readonly out_of_memory: boolean;
-}
+type ExitedReplica = Pick<CrashRow, "process" | "exit_code" | "out_of_memory">;
 
 /** Where a replica was probed, and on which ports it was seen to listen. */
 export interface Asked {
