@@ -1,7 +1,5 @@
-import { existsSync } from "node:fs";
-import { enableCompileCache } from "node:module";
 import { diskFault } from "../kit/disk-fault.ts";
-import { StartRefused, adoptSettings, givenSettings, pathsIn, readConfig, type Config } from "./config.ts";
+import { StartRefused, adoptSettings, givenSettings, readConfig, type Config } from "./config.ts";
 import { unstartable } from "./data-folder.ts";
 import { versionText } from "../kit/own-version.ts";
 import { programPath } from "./releases/installation.ts";
@@ -35,7 +33,7 @@ async function run(args: readonly string[]): Promise<void> {
   const [verb = "start"] = args;
   if (verb === "--help" || verb === "help") return say(usage);
   if (verb === "--version") return say(versionText());
-  if (verb === "start") return runFromCache(readConfigOrRefuse(optionsOf(args.slice(1))));
+  if (verb === "start") return runChecked(readConfigOrRefuse(optionsOf(args.slice(1))));
   if (verb === "upgrade") return (await import("./releases/run-upgrade.ts")).runUpgrade(readConfigOrRefuse());
   if (verb === "continue-upgrade") return continueUpgrade(readConfigOrRefuse());
   if (verb === "rehearse") return (await import("./releases/rehearse.ts")).rehearse(readConfigOrRefuse(), args[1]);
@@ -77,7 +75,7 @@ const machineVerbs: Readonly<Record<string, Verb>> = {
     if (args.length > 0) throw new StartRefused(standbyUsage);
     const config = readConfigOrRefuse();
     await promote(config, say);
-    return runFromCache(config);
+    return runChecked(config);
   },
   async doctor(args) {
     const { doctor, doctorUsage } = await import("./doctor/doctor.ts");
@@ -116,17 +114,11 @@ function readConfigOrRefuse(options: Readonly<Record<string, string>> = {}): Con
   }
 }
 
-/**
- * Runs the platform with the compile cache of an earlier start, which takes half the time and much less memory than compiling. The cache is
- * in the data folder, where no other user can write; a data folder that does not exist yet is not created here.
- */
-async function runFromCache(config: Config): Promise<void> {
+async function runChecked(config: Config): Promise<void> {
   // Whatever the shell hides from others, users of applications read what Berth writes for them; what they may not read has its own mode.
   process.umask(0o022);
   const refusal = unstartable(config.dataDir);
   if (refusal !== null) throw new StartRefused(refusal);
-  const { adminToken, compiledCode } = pathsIn(config.dataDir);
-  if (existsSync(adminToken)) enableCompileCache(compiledCode);
   // Here, so that an upgrade to a version that fails further on goes back.
   await continueUpgrade(config);
   const { runPlatform } = await import("./run-platform.ts");

@@ -151,7 +151,10 @@ function abandon(dataDir: string, error: unknown): never {
 export function launch(env: Record<string, string>, { uid, hasTun = false, enter = [] }: Place = {}) {
   const { here, node } = checkoutFor(uid);
   // As bin/berthd starts it.
-  const heaps = { MALLOC_ARENA_MAX: "2", MALLOC_MMAP_THRESHOLD_: "69632" };
+  const data = env["BERTH_DATA"] ?? "";
+  const isAgain = uid === undefined && existsSync(join(data, "admin-token"));
+  const cache = isAgain ? { NODE_COMPILE_CACHE: join(data, "compiled-code") } : {};
+  const heaps = { MALLOC_ARENA_MAX: "2", MALLOC_MMAP_THRESHOLD_: "69632", ...cache };
   const own = ["--max-semi-space-size=4", join(here, "src/daemon/main.ts"), "start"];
   const [first, ...others] = enter;
   const daemon = first === undefined ? { file: node, args: own } : { file: first, args: [...others, node, ...own] };

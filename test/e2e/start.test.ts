@@ -98,6 +98,10 @@ test("Ctrl-C, and SIGTERM to npm alone, end every process; the next start restor
   const runFolders = runFoldersOf(ground);
   assert.ok(runFolders.length > 0 && runFolders.every((folder) => existsSync(folder)), runFolders.join(" "));
   await second.terminate();
+  assert.ok(
+    readdirSync(join(ground.dataDir, "compiled-code")).length > 0,
+    "a start keeps what it compiled for the next",
+  );
   assert.equal(second.output().split("The example is live").length, 2, "only the first start reports the example");
   assert.deepEqual(
     runFolders.filter((folder) => existsSync(folder)),
