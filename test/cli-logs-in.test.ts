@@ -16,7 +16,7 @@ import { silentLog } from "../src/kit/log.ts";
 import { cliUser, type CliUser } from "./support/cli.ts";
 import { consentBrowser, cookieFor, nonceOf } from "./support/consent.ts";
 import { eventually, guardMs } from "./support/eventually.ts";
-import { sharedApi, testOrganization } from "./support/test-platform.ts";
+import { sharedApi, testOrganization, testToken } from "./support/test-platform.ts";
 
 const api = await sharedApi();
 const { db } = api.database;
@@ -261,6 +261,119 @@ test("an address guesses ten codes in a minute, at whichever control planes", as
 
 /** Ends the minute of those who typed codes. */
 const forgetGuesses = () => db.deleteFrom("used_challenge").execute();
+
+/** Joins as a person by an invitation with these rights; returns their browser. */
+async function personWith(name: string, rights: object) {
+  const made = await api.call("POST", "/v1/invites", { token: org.owner, body: rights });
+  const body = { code: String(made.body["url"]).split("/join#")[1], name };
+  const headers = { origin: api.baseUrl, "x-berth-dashboard": "1" };
+  const joined = await api.call("POST", "/session/join", { headers, body });
+  assert.equal(joined.status, 200, joined.text);
+  return consentBrowser(api.baseUrl, joined.headers.get("set-cookie")?.split(";", 1)[0] ?? "");
+}
+
+const codesOf = ({ body }: Awaited<ReturnType<typeof device>>) => ({
+  user_code: String(body["user_code"]),
+  device_code: String(body["device_code"]),
+});
+const commandLines = async () =>
+  (await db.selectFrom("api_token").select("id").where("kind", "=", "cli").execute()).length;
+
+test("a code that was denied, or has expired since a person opened it, is allowed by nobody any more", async () => {
+  await forgetGuesses();
+  const before = await commandLines();
+  const denied = codesOf(await device());
+  const opened = await typing(denied.user_code);
+  assert.equal((await deciding(denied.user_code, opened.html, "deny")).status, 200);
+  assert.equal((await deciding(denied.user_code, opened.html)).status, 404, "the form that denied it");
+  assert.equal((await typing(denied.user_code)).status, 404);
+  for (const _ of [1, 2]) assert.equal(await poll(denied.device_code), "access_denied");
+  const late = codesOf(await device());
+  const { html } = await typing(late.user_code);
+  const ended = { expires_at: new Date(), polled_at: null };
+  await db.updateTable("oauth_grant").set(ended).where("used_at", "is", null).execute();
+  assert.equal((await deciding(late.user_code, html)).status, 404);
+  assert.equal(await poll(late.device_code), "expired_token");
+  const unfetched = codesOf(await device());
+  await deciding(unfetched.user_code, (await typing(unfetched.user_code)).html);
+  await db.updateTable("oauth_grant").set(ended).where("used_at", "is", null).execute();
+  assert.equal(await poll(unfetched.device_code), "expired_token");
+  assert.equal(await commandLines(), before + 1);
+  await db
+    .updateTable("oauth_grant")
+    .set({ expires_at: new Date(Date.now() + 60_000) })
+    .execute();
+  await db.updateTable("api_token").set({ revoked_at: new Date() }).where("kind", "=", "cli").execute();
+  assert.equal(await poll(unfetched.device_code), "access_denied", "its token was disconnected before it was fetched");
+});
+
+test("a program that asks sooner than it may is told to slow down, and goes on when it does", async () => {
+  const { device_code } = codesOf(await device());
+  const askedAt = (seconds: number) =>
+    db
+      .updateTable("oauth_grant")
+      .set({ polled_at: new Date(Date.now() + seconds * 1000) })
+      .where("used_at", "is", null)
+      .execute();
+  await askedAt(60);
+  assert.equal(await poll(device_code), "slow_down");
+  await askedAt(-60);
+  assert.equal(await poll(device_code), "authorization_pending");
+});
+
+test("a code is decided only by a form that its own opening made, and fetched only as what it is", async () => {
+  await forgetGuesses();
+  const { user_code, device_code } = codesOf(await device());
+  const mallory = await personWith("Mallory", { role: "owner" });
+  const nonce = nonceOf((await mallory.load("/session/device")).html);
+  for (const choice of ["allow", "deny"]) {
+    const form = { user_code, choice, reach: "all", days: "90", nonce };
+    assert.equal((await mallory.post("/session/device", form)).status, 403, "no guess goes past the count");
+  }
+  assert.equal(await poll(device_code), "authorization_pending");
+  const grant_type = "urn:ietf:params:oauth:grant-type:device_code";
+  for (const form of [
+    { grant_type, device_code, client_id: "client_other" },
+    { grant_type, device_code: user_code, client_id: "berth-cli" },
+    { grant_type: "authorization_code", code: device_code, client_id: "berth-cli", code_verifier: "x".repeat(43) },
+  ] as Record<string, string>[])
+    assert.equal((await post("/oauth/token", form)).body["error"], "invalid_grant", JSON.stringify(form));
+  const { html } = await typing(user_code);
+  assert.equal((await mallory.post("/session/device", { user_code, choice: "open", nonce })).status, 404);
+  assert.equal((await deciding(user_code, html, "deny", mallory)).status, 403, "another person denies it no more");
+  assert.equal((await deciding(user_code, html)).status, 200);
+  const all = await Promise.all(Array.from({ length: 10 }, () => poll(device_code)));
+  assert.deepEqual([all.filter((each) => each === "berth_o_").length, new Set(all).size], [1, 2], String(all));
+  assert.ok(all.includes("invalid_grant"));
+});
+
+test("who is limited to projects, or may connect nothing, allows no more than that", async () => {
+  await forgetGuesses();
+  for (const slug of ["reached", "secluded"])
+    assert.equal(
+      (await api.call("POST", "/v1/projects", { token: org.owner, body: { slug, name: slug } })).status,
+      201,
+    );
+  const limited = await personWith("Lin", { projects: ["reached"] });
+  const { user_code, device_code } = codesOf(await device());
+  const { html } = await typing(user_code, limited);
+  assert.ok(html.includes("project.reached") && !html.includes("secluded"));
+  const form = { user_code, choice: "allow", days: "90", nonce: nonceOf(html), platform_admin: "on" };
+  const more = await limited.post("/session/device", { ...form, reach: "some", "project.secluded": "on" });
+  assert.equal(more.status, 400, more.html);
+  assert.equal((await limited.post("/session/device", { ...form, reach: "all" })).status, 200);
+  const grant_type = "urn:ietf:params:oauth:grant-type:device_code";
+  const { body } = await post("/oauth/token", { grant_type, device_code, client_id: "berth-cli" });
+  const token = String(body["access_token"]);
+  const me = (await api.call("GET", "/v1/me", { token })).body as { role: string; token: { projects: string[] } };
+  assert.deepEqual([me.role, me.token.projects], ["member", ["reached"]]);
+  assert.equal((await api.call("GET", "/v1/projects/secluded", { token })).status, 404);
+  const agent = await testToken(db, org.id, { role: "owner", approval_mode: true });
+  const careful = consentBrowser(api.baseUrl, await cookieFor(api.baseUrl, agent.text));
+  const other = codesOf(await device());
+  assert.equal((await typing(other.user_code, careful)).status, 403);
+  assert.equal(await poll(other.device_code), "authorization_pending");
+});
 
 test("when ten thousand programs wait, the address with the most of them loses the oldest, and nobody else is refused", async () => {
   const { body: known } = await device();

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { consentBrowser, nonceOf } from "../../../test/support/consent.ts";
 import { testProject } from "../../../test/support/fixtures.ts";
 import { eventually } from "../../../test/support/eventually.ts";
 import { peopleAt } from "../../../test/support/people.ts";
@@ -7,7 +8,7 @@ import { sharedApi, testOrganization, testToken } from "../../../test/support/te
 
 const api = await sharedApi();
 const { db } = api.database;
-const { person } = peopleAt(api, "https://berth.test");
+const { post, entered, invite, person } = peopleAt(api, "https://berth.test");
 
 const get = (path: string, token: string) => api.call("GET", path, { token });
 const leave = (token: string) => api.call("DELETE", "/v1/me/membership", { token });
@@ -182,3 +183,107 @@ for (const [what, act] of Object.entries({
     assert.equal((await get("/v1/me", alone.owner_token)).status, 200, "an organization keeps its only owner");
     assert.match((await latest(org.operator)).join(), new RegExp(`only owner of ${kept}`));
   });
+
+const switchTo = (organization: string, cookie: string) => post("organization", { organization }, cookie);
+
+test("nothing of a person who has left works again: session, sign-in, invitations, unfetched programs, requests", async () => {
+  const org = await testOrganization(db, "emptied");
+  const project = await testProject(api.platform, org);
+  const ada = await person(org.owner, "Ada", { role: "owner" });
+  const sent = await invite(ada.token);
+  const make = async (body: object) =>
+    String((await api.call("POST", "/v1/api-tokens", { token: ada.token, body })).body["token"]);
+  const agent = await make({ name: "agent", role: "owner", approval_mode: true });
+  const asked = await api.call("DELETE", `/v1/projects/${project.slug}`, { token: agent });
+  const { id: approval } = asked.body["approval"] as { id: string };
+  const fetchToken = await allowedProgram(ada.cookie);
+  assert.equal((await leave(ada.token)).status, 204);
+  for (const token of [ada.token, agent]) await eventually(() => isOver(token), "it has ended");
+  assert.equal((await get(`/v1/approvals/${approval}`, org.owner)).body["status"], "expired");
+  assert.equal(await fetchToken(), "access_denied", "what she allowed before, and her program had not fetched");
+  assert.equal((await post("invitation", { code: sent })).status, 401, "whom she invited");
+  const resumed = await post("resume", {}, ada.cookie);
+  assert.ok(await isOver((resumed.body["token"] as string | null) ?? "none"));
+  assert.equal((await switchTo("emptied", ada.cookie)).status, 404);
+  const { options } = (await post("passkey", {})).body;
+  const refused = await post("passkey", { passkey: ada.device.get(options as never) });
+  assert.deepEqual([refused.status, /in no organization/.test(refused.text)], [401, true]);
+  const next = await invite(org.owner);
+  const joining = await post("join", { code: next }, ada.cookie);
+  assert.deepEqual(codeOf(joining), [400, "invalid_request"], "an ended session joins nothing");
+});
+
+/** Allows a command line's code in a browser; returns how the command line then fetches its token. */
+async function allowedProgram(cookie: string): Promise<() => Promise<unknown>> {
+  const form = async (path: string, fields: Record<string, string>) => {
+    const headers = { "content-type": "application/x-www-form-urlencoded" };
+    return (await api.call("POST", path, { headers, body: new URLSearchParams(fields).toString() })).body;
+  };
+  const { user_code, device_code } = (await form("/oauth/device", { client_id: "berth-cli" })) as Record<
+    string,
+    string
+  >;
+  const browser = consentBrowser(api.baseUrl, cookie);
+  const press = (html: string, more: Record<string, string>) =>
+    browser.post(
+      "/session/device",
+      { user_code: user_code ?? "", reach: "all", nonce: nonceOf(html), ...more },
+      { origin: "https://berth.test" },
+    );
+  const { html } = await press((await browser.load("/session/device")).html, { choice: "open" });
+  assert.equal((await press(html, { choice: "allow" })).status, 200);
+  const grant_type = "urn:ietf:params:oauth:grant-type:device_code";
+  const asked = { grant_type, device_code: device_code ?? "", client_id: "berth-cli" };
+  return async () => (await form("/oauth/token", asked))["error"];
+}
+
+test("of two owners who leave at once, and of one who leaves twice at once, one goes", async () => {
+  const org = await testOrganization(db, "raced");
+  const [ada, eve] = [
+    await person(org.owner, "Ada", { role: "owner" }),
+    await person(org.owner, "Eve", { role: "owner" }),
+  ];
+  const member = await person(org.owner, "Mia");
+  const again = await member.signIn();
+  const twice = await Promise.all([leave(member.token), leave(again.token)]);
+  const others = twice.filter(({ status }) => status !== 204);
+  assert.deepEqual(
+    [twice.length - others.length, others.every(({ status }) => [401, 409].includes(status))],
+    [1, true],
+  );
+  const left = (await latest(org.owner)).filter((summary) => summary === "Mia left the organization");
+  assert.equal(left.length, 1);
+  await db
+    .updateTable("api_token")
+    .set({ revoked_at: new Date() })
+    .where(({ and }) => and({ org_id: org.id, kind: "token" }))
+    .execute();
+  const both = await Promise.all([leave(ada.token), leave(eve.token)]);
+  assert.deepEqual(
+    both.map(({ status }) => status).toSorted((a, b) => a - b),
+    [204, 409],
+  );
+});
+
+test("who is invited again comes with what the new invitation gives; the old one and old tokens stay ended", async () => {
+  const [org, other] = [await testOrganization(db, "twice"), await testOrganization(db, "haven")];
+  const first = await invite(org.owner, { role: "owner" });
+  const ada = await person(other.owner, "Ada");
+  const here = entered(await post("join", { code: first }, ada.cookie));
+  await db.updateTable("session").set({ fresh_at: new Date() }).execute();
+  await api.platform.wakeups.send(db, "tokens");
+  const made = await eventually(async () => {
+    const { status, body } = await api.call("POST", "/v1/api-tokens", {
+      token: here.token,
+      body: { name: "hers", role: "owner" },
+    });
+    return status === 201 && String(body["token"]);
+  }, "her session is fresh");
+  assert.equal((await leave(here.token)).status, 204);
+  await eventually(() => isOver(made), "her token has ended");
+  const home = await ada.signIn();
+  assert.deepEqual(codeOf(await post("join", { code: first }, home.cookie)), [401, "unauthorized"]);
+  const back = entered(await post("join", { code: await invite(org.owner) }, home.cookie));
+  assert.equal((await get("/v1/me", back.token)).body["role"], "member");
+  for (const token of [made, here.token]) assert.ok(await isOver(token));
+});
