@@ -134,6 +134,15 @@ describe("who may call /mcp", () => {
     await eventually(async () => (await post(bearer(token))).status === 401, "a revoked token is refused");
   });
 
+  it("ends an open subscription within a second of the token's revocation", async () => {
+    const { id, text: token } = await testToken(api.database.db, organization.id, { role: "member" });
+    const client = await recent(token);
+    const { closed } = await client.listen({ toolsListChanged: true });
+    assert.equal((await api.call("DELETE", `/v1/api-tokens/${id}`, { token: organization.owner })).status, 204);
+    await closed;
+    await client.close();
+  });
+
   it("refuses pages of other sites, other methods, and names that are not the platform's address", async () => {
     const own = bearer(organization.owner);
     assert.equal((await post({ ...own, origin: "https://evil.example" })).status, 403);

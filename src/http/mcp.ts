@@ -15,6 +15,7 @@ import type { PipelineOptions } from "./exchange.ts";
 import { isForwarded } from "./forward.ts";
 import type { HttpLimits } from "./http-limits.ts";
 import { hostnameOf, isLocal } from "./head-check.ts";
+import { watchCaller } from "./caller-watch.ts";
 import { bearerOf, createLargeBodyCheck } from "./large-bodies.ts";
 import { addressOf, resourceMetadataPath } from "./oauth-address.ts";
 import { runPipeline } from "./pipeline.ts";
@@ -96,9 +97,14 @@ async function serve(options: McpRoute, request: FastifyRequest, reply: FastifyR
   void reply.headers(headers);
   if (refused !== undefined) throw refused;
   const gone = options.goneSignal(reply.raw);
-  const signal = AbortSignal.any([gone, options.closing]);
   const isSubscription = (request.body as { method?: unknown } | null)?.method === "subscriptions/listen";
-  if (isSubscription) gone.addEventListener("abort", options.streams.open(caller), { once: true });
+  const close = isSubscription ? options.streams.open(caller) : undefined;
+  const ends = [gone, options.closing];
+  const { signal, end } = watchCaller({ ...options, wakeups: options.platform.wakeups, token, caller, ends });
+  const whenGone = () => (end(), close?.());
+  // A client that left during the token look-up has aborted it already.
+  if (gone.aborted) whenGone();
+  else gone.addEventListener("abort", whenGone, { once: true });
   const { controlUrl } = options.platform.addresses;
   const fetch = inProcess(options, { address: request.clientAddress, requestId: request.id });
   const tools = {
@@ -118,7 +124,7 @@ async function serve(options: McpRoute, request: FastifyRequest, reply: FastifyR
   reply.code(answer.status).headers(Object.fromEntries(answer.headers));
   if (answer.body === null) return reply.send();
   const content = Readable.fromWeb(answer.body as NodeStream);
-  options.closing.addEventListener("abort", () => content.destroy(), { once: true, signal: gone });
+  signal.addEventListener("abort", () => content.destroy(), { once: true });
   return reply.send(content);
 }
 

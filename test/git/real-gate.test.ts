@@ -267,9 +267,9 @@ test("a person pushes under their own name, within their projects, until they ar
   for (const way of ways) {
     const pushed = await own.pushBy(way, "main:refs/heads/kept");
     assert.equal(pushed.exitCode, 0, pushed.stderr);
-    const reached = await tryGit(root, ["ls-remote", `ssh://git@127.0.0.1:${servers.port}/acme/theirs.git`], {
-      keyFile,
-    });
+    const { port } = http.address() as AddressInfo;
+    const base = "token" in way ? `http://x:${way.token}@127.0.0.1:${port}/git` : `ssh://git@127.0.0.1:${servers.port}`;
+    const reached = await tryGit(root, ["ls-remote", `${base}/acme/theirs.git`], { keyFile });
     assert.notEqual(reached.exitCode, 0);
   }
   const { db } = api.database;
