@@ -3,12 +3,14 @@ import { once } from "node:events";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { WebSocket } from "ws";
+import { softAuthenticator } from "../../../test/support/authenticator.ts";
 import { testBuild, testDeployment, testProject } from "../../../test/support/fixtures.ts";
 import { peopleAt } from "../../../test/support/people.ts";
 import { sharedApi, testOrganization } from "../../../test/support/test-platform.ts";
 import { limits } from "../../contract/limits.ts";
 import { tunnelProtocol } from "../../contract/table.ts";
 import { silentLog, type Log } from "../../kit/log.ts";
+import { addIdentity, sessionWithText } from "./people.ts";
 
 const logged: string[] = [];
 const note = (...said: unknown[]) => void logged.push(JSON.stringify(said));
@@ -166,4 +168,80 @@ test("what a person did keeps their name after their removal", async () => {
     activity: { action: string; actor: { name: string } }[];
   };
   assert.equal(activity.find(({ action }) => action === "project.created")?.actor.name, "Ada");
+});
+
+test("an organization has a limited number of people and open invitations, and a person of passkeys and identities", async () => {
+  const org = await testOrganization(db, "full");
+  const ada = await person(org.owner, "Ada");
+  const { person_id } = await db
+    .selectFrom("api_token")
+    .select("person_id")
+    .where("id", "=", ada.id)
+    .executeTakeFirstOrThrow();
+  const fill = (text: string, most: number, ...given: unknown[]) => api.database.pool.query(text, [most, ...given]);
+  const last = await invite(org.owner);
+  await fill(
+    `insert into person (id, name) select 'per_' || n, 'P' from generate_series(2, $1) n`,
+    limits.members_per_organization,
+  );
+  await fill(
+    `insert into api_token (id, org_id, name, kind, role, platform_admin, scopes, approval_mode, prefix, hash, person_id)
+     select 'tok_m' || n, $2, 'P', 'member', 'member', false, '{}', false, '', sha256(('m' || n)::bytea), 'per_' || n from generate_series(2, $1) n`,
+    limits.members_per_organization,
+    org.id,
+  );
+  const device = softAuthenticator("https://berth.test");
+  const { options } = (await post("join", { code: last, name: "Late" })).body;
+  const late = await post("join", { code: last, name: "Late", passkey: device.create(options as never) });
+  assert.deepEqual(codeOf(late), [409, "conflict"]);
+  assert.equal((await post("invitation", { code: last })).status, 200, "the invitation is not used up by that");
+  await fill(
+    `insert into invite (id, org_id, hash, role, created_by, expires_at) select 'inv_' || n, $2, sha256(('i' || n)::bytea), 'member',
+     (select id from api_token where org_id = $2 and role = 'owner' limit 1), now() + interval '1 day' from generate_series(2, $1) n`,
+    limits.invites_open,
+    org.id,
+  );
+  const more = await api.call("POST", "/v1/invites", { token: org.owner, body: {} });
+  assert.deepEqual(codeOf(more), [409, "conflict"], more.text);
+  const add = async () => {
+    const first = await post("add-passkey", { name: "New" }, ada.cookie);
+    const passkey = softAuthenticator("https://berth.test").create(first.body["options"] as never);
+    return post("add-passkey", { name: "New", passkey }, ada.cookie);
+  };
+  await fill(
+    `insert into passkey (credential_id, person_id, public_key, counter, rp_id) select 'c' || n, $2, '', 0, 'x' from generate_series(3, $1) n`,
+    limits.passkeys_per_person,
+    person_id,
+  );
+  const both = await Promise.all([add(), add()]);
+  assert.deepEqual(
+    both.map(({ status }) => status).toSorted((a, b) => a - b),
+    [200, 409],
+  );
+  const session = await sessionWithText(db, ada.token);
+  assert.ok(session);
+  const link = (subject: number) =>
+    addIdentity(api.platform, session, {
+      issuer: "https://id.example",
+      subject: `${subject}`,
+      label: "x",
+      name: "x",
+      email: null,
+    });
+  for (let count = 0; count < limits.identities_per_person; count += 1) await link(count);
+  await assert.rejects(link(99), /at most 10 identities/);
+});
+
+test("of two ways to sign in that are removed at once, one stays", async () => {
+  const org = await testOrganization(db, "ways");
+  const { token, cookie } = await person(org.owner, "Ada");
+  const { options } = (await post("add-passkey", { name: "Phone" }, cookie)).body;
+  const passkey = softAuthenticator("https://berth.test").create(options as never);
+  assert.equal((await post("add-passkey", { name: "Phone", passkey }, cookie)).status, 200);
+  const { passkeys } = (await get("/v1/me/passkeys", token)).body as { passkeys: { id: string }[] };
+  const removed = await Promise.all(passkeys.map(({ id }) => api.call("DELETE", `/v1/me/passkeys/${id}`, { token })));
+  assert.deepEqual(
+    removed.map(({ status }) => status).toSorted((a, b) => a - b),
+    [204, 409],
+  );
 });
