@@ -137,11 +137,8 @@ async function allow(tx: Tx, { client, device, choice, until, ...consent }: Cons
   await queries.touchClient(tx, client.id);
   await recordActivity(tx, {
     ...{ org_id, project_id: null, actor_token_id: caller.token_id, actor_name: caller.token_name },
-    ...{
-      action: "token.connected",
-      target: id,
-      detail: { name, role, ...(choice.projects && { projects: choice.projects }) },
-    },
+    ...{ action: "token.connected", target: id },
+    detail: { name, role, ...(choice.projects && { projects: choice.projects }) },
   });
   return { token_id: id, token_expires_at: tokens.expiryWithin(caller, within(days * 86_400_000)) };
 }
@@ -247,20 +244,9 @@ export async function startDevice(
     throw new Refused("rate_limited", { error: "Too many programs wait for their codes.", retryAfterSeconds: 60 });
   const [device_code, user_code] = [secret(), rules.newUserCode()];
   await queries.insertGrant(db, {
-    ...{
-      hash: tokens.hashOf(device_code),
-      user_code_hash: rules.userCodeHash(user_code),
-      client_id: client.id,
-      device,
-      address,
-    },
-    ...{
-      redirect_uri: null,
-      challenge: null,
-      token_id: null,
-      token_expires_at: null,
-      expires_at: within(rules.deviceMs),
-    },
+    ...{ hash: tokens.hashOf(device_code), user_code_hash: rules.userCodeHash(user_code), client_id: client.id },
+    ...{ device, address, redirect_uri: null, challenge: null, token_id: null, token_expires_at: null },
+    expires_at: within(rules.deviceMs),
   });
   return { device_code, user_code, expires_in: rules.deviceMs / 1000, interval: 2 * (rules.pollMs / 1000) };
 }
