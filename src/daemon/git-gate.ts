@@ -98,7 +98,7 @@ async function lookUp(
   access: GitAccess,
 ): Promise<ProjectLookup> {
   if (path.organization_slug !== caller.organization_slug) return { outcome: "missing" };
-  const project = await findProject(db, { org_id: caller.organization_id }, path.project_slug);
+  const project = await findProject(db, caller.organization_id, path.project_slug);
   if (project === undefined || caller.project_ids?.includes(project.id) === false) return { outcome: "missing" };
   if (project.deleted_at !== null)
     return {

@@ -1,5 +1,5 @@
 import type { Named } from "../contract/table.ts";
-import type { Caller, Handlers, Noun } from "../features/context.ts";
+import type { Handlers, Noun } from "../features/context.ts";
 import type { Db, Tx } from "../store/database.ts";
 import { alerts } from "../features/alerts/handlers.ts";
 import { approvals } from "../features/approvals/handlers.ts";
@@ -96,7 +96,7 @@ export interface Found {
   readonly created_by?: string | null;
 }
 
-type Find = (db: Db | Tx, caller: Pick<Caller, "org_id">, name: string) => Promise<Found | undefined>;
+type Find = (db: Db | Tx, orgId: string, name: string) => Promise<Found | undefined>;
 
 /** Finds the object that a path names within the caller's organization: before a malformed request's error, and for approvals. */
 export const finders: Readonly<Record<Named, Find>> = {

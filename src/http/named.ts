@@ -9,7 +9,7 @@ import { finders, type Found } from "./handlers.ts";
 export async function findNamed(db: Db | Tx, row: Row, caller: Caller, params: unknown): Promise<Found | undefined> {
   const orgId = await organizationOf(db, row, caller, params);
   if (row.names === null || orgId === undefined) return undefined;
-  const found = await finders[row.names](db, { org_id: orgId }, nameOf(row, params) ?? "");
+  const found = await finders[row.names](db, orgId, nameOf(row, params) ?? "");
   return found !== undefined && (await isWithin(db, row, caller, found)) ? found : undefined;
 }
 
@@ -40,5 +40,5 @@ export async function findNamedProject(db: Db | Tx, row: Row, caller: Caller, pa
 /** Returns the caller's organization or, on operator routes, the one that the path names. */
 async function organizationOf(db: Db | Tx, row: Row, caller: Caller, params: unknown): Promise<string | undefined> {
   if (!namesOrganization(row)) return caller.org_id;
-  return (await finders.organization(db, caller, (params as { readonly org: string }).org))?.id;
+  return (await finders.organization(db, caller.org_id, (params as { readonly org: string }).org))?.id;
 }

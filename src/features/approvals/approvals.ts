@@ -33,8 +33,8 @@ export async function consumeApproval(tx: Tx, request: GatedRequest, now: Date):
 }
 
 /** Returns the approval with this id in the caller's organization, whatever its state. */
-export async function findApproval(db: Db | Tx, caller: Pick<Caller, "org_id">, id: string) {
-  return queries.selectApproval(db, { org_id: caller.org_id, id }, new Date());
+export async function findApproval(db: Db | Tx, org_id: string, id: string) {
+  return queries.selectApproval(db, { org_id, id }, new Date());
 }
 
 /** The dependencies of `askForApproval`. */

@@ -10,6 +10,7 @@ import { insertOperation, type NewOperation } from "./operations.ts";
 import { insertBackup, lockDaily, removeBackup, selectBackup, type NewBackup } from "./queries.ts";
 
 export {
+  selectBackup as findBackup,
   completedBackups,
   dailyStates,
   deleteExpired,
@@ -102,11 +103,6 @@ export async function requestDrill(
   const asked = await requestOperation(tx, wakeups, wanted);
   if (asked !== undefined) await insertDrill(tx, { org_id, project_id, origin, id: asked.id });
   return asked;
-}
-
-/** Returns the caller's backup with this id. A backup of another organization counts as missing. */
-export async function findBackup(db: Db | Tx, caller: { readonly org_id: string }, id: string) {
-  return selectBackup(db, caller.org_id, id);
 }
 
 /** Returns the project's own backup with this id, or the final backup of a purged project of the same organization; undefined for any other. */

@@ -1,12 +1,12 @@
 import { buildStates } from "../../contract/states.ts";
 import type { Failure } from "../../ports/failure.ts";
 import type { Db, Tx } from "../../store/database.ts";
-import type { Caller } from "../context.ts";
-import { hasComingDeployment, selectBuild } from "./queries.ts";
+import { hasComingDeployment } from "./queries.ts";
 
 export { closeInterrupted, endBuild, promotedBuild, takeQueued, type TakenBuild } from "./lifecycle-queries.ts";
 export { readMask, readSourceSettings, type DeploymentSettings } from "./read-source-settings.ts";
 export { isUnseen, requireMayDeploy, requirePreviewBranch } from "./agents-preview.ts";
+export { selectBuild as findBuild } from "./queries.ts";
 export { requestBuild } from "./request.ts";
 export { keepSource } from "./keep-source.ts";
 export { buildUpload, givenFiles, placeOf, releaseReach, requireUpload, type Uploaded } from "./source.ts";
@@ -22,11 +22,6 @@ export const interrupted: Failure = {
   hint: "Nothing was changed. Push again.",
   log_tail: [],
 };
-
-/** Returns the build with this id in the caller's organization; undefined when there is none. */
-export async function findBuild(db: Db | Tx, caller: Pick<Caller, "org_id">, id: string) {
-  return selectBuild(db, caller.org_id, id);
-}
 
 /** Returns the newest succeeded build of `commit`. Without `commit`, returns the newest build that went live, so that refused pushes are skipped. */
 export async function newestSource(db: Db | Tx, orgId: string, projectId: string, commit?: string) {

@@ -63,7 +63,7 @@ type AttachContext = Context<"domains.attach">;
 
 // Check the hostname before the project's state, so that a request that can never succeed gets that error first.
 async function desiredDomain(ctx: AttachContext, slug: string, body: Body<"domains.attach">): Promise<DesiredDomain> {
-  const project = await findProject(ctx.tx, ctx.caller, slug);
+  const project = await findProject(ctx.tx, ctx.caller.org_id, slug);
   if (project === undefined) return ctx.fail("not_found");
   const parsed = parseHostname(body.hostname, ctx.platform.domains);
   if ("refused" in parsed) return invalid(ctx, "hostname", parsed.refused);

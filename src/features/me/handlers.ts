@@ -5,7 +5,7 @@ import { findToken } from "../tokens/tokens.ts";
 export const me: Handlers<"me"> = {
   async get(ctx) {
     const { caller, platform } = ctx;
-    const token = await findToken(ctx.tx, caller, caller.token_id);
+    const token = await findToken(ctx.tx, caller.org_id, caller.token_id);
     // The token was revoked a moment ago.
     if (token === undefined) throw new Refused("unauthorized");
     const runtime = await platform.ports.runtime.describe();

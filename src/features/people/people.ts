@@ -15,7 +15,15 @@ import * as queries from "./queries.ts";
 import { linkIdentity, personOfIdentity, sessionWithText, type NewIdentity, type Session } from "./sign-in-ways.ts";
 import { idleMs, sessionMs } from "./rules.ts";
 
-export { selectPasskey, touchPasskey, useChallenge, type NewPasskey } from "./queries.ts";
+export {
+  listSessions as sessionsOf,
+  selectInvite as findInvite,
+  selectMember as findMember,
+  selectPasskey,
+  touchPasskey,
+  useChallenge,
+  type NewPasskey,
+} from "./queries.ts";
 export { idleMs as sessionIdleMs, isRecent } from "./rules.ts";
 export { personLinkPrefix, readPersonLink, usePersonLink } from "./accounts.ts";
 export * from "./sign-in-ways.ts";
@@ -29,15 +37,6 @@ export interface Browser {
 interface People {
   readonly db: Db | Tx;
   readonly wakeups: Wakeups;
-}
-
-/** Returns a membership of the caller's organization, for the path that names it. */
-export async function findMember(db: Db | Tx, caller: { readonly org_id: string }, id: string) {
-  return queries.selectMember(db, caller.org_id, id);
-}
-
-export async function findInvite(db: Db | Tx, caller: { readonly org_id: string }, id: string) {
-  return queries.selectInvite(db, caller.org_id, id);
 }
 
 /** Returns the caller's person and their organizations, for `me.get`. */
@@ -192,11 +191,6 @@ export async function switchOrganization(people: People, text: string, orgSlug: 
 /** Extends a session that is in use, at most to thirty days; returns whose it is, or undefined when it has ended. */
 export async function keepSession(db: Db, text: string) {
   return isSessionText(text) ? queries.extendSession(db, hashOf(text), { idleMs, sessionMs }) : undefined;
-}
-
-/** Returns a person's live sessions, the newest first. */
-export async function sessionsOf(db: Db | Tx, personId: string) {
-  return queries.listSessions(db, personId);
 }
 
 /** Ends all sessions and connected programs of a person within a second; returns how many sessions there were. */

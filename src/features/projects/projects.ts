@@ -1,11 +1,12 @@
 import { aheadText } from "../../contract/ahead.ts";
 import type { Result } from "../../contract/routes.ts";
 import type { Db, Tx } from "../../store/database.ts";
-import { Refused, type Caller, type HandlerPlatform } from "../context.ts";
+import { Refused, type HandlerPlatform } from "../context.ts";
 import { healthOf } from "../health/health.ts";
 import { selectProject, type ProjectRow, type ShownProject } from "./queries.ts";
 
 export {
+  selectProject as findProject,
   changeProject,
   deleteExpiredNames,
   insertProject,
@@ -16,15 +17,6 @@ export {
   type ProjectRow,
 } from "./queries.ts";
 export { hostnamesFor } from "./rules.ts";
-
-/** Returns the caller's project with this slug, deleted or not. A project of another organization counts as missing. */
-export async function findProject(
-  db: Db | Tx,
-  caller: Pick<Caller, "org_id">,
-  slug: string,
-): Promise<ProjectRow | undefined> {
-  return selectProject(db, caller.org_id, slug);
-}
 
 /** Returns the organization's project with this slug. Throws `not_found` or, when the project is deleted, `project_deleted`. */
 export async function livingProject(db: Db | Tx, orgId: string, slug: string): Promise<ProjectRow> {

@@ -1,7 +1,6 @@
 import type { RegistryLogin } from "../../ports/builder.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import type { Vault } from "../../store/vault.ts";
-import type { Caller } from "../context.ts";
 import { selectRegistry, selectSealed } from "./queries.ts";
 
 import { normalizedHost } from "./rules.ts";
@@ -21,7 +20,7 @@ export async function registryLogins(db: Db | Tx, vault: Vault, orgId: string): 
 }
 
 /** Returns the registry with this host in the caller's organization; undefined when there is none. */
-export async function findRegistry(db: Db | Tx, caller: Pick<Caller, "org_id">, host: string) {
-  const found = await selectRegistry(db, caller.org_id, normalizedHost(host));
+export async function findRegistry(db: Db | Tx, orgId: string, host: string) {
+  const found = await selectRegistry(db, orgId, normalizedHost(host));
   return found && { id: found.host };
 }

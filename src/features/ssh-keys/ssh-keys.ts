@@ -1,7 +1,8 @@
 import type { Scope } from "../../contract/access.ts";
-import type { Db, Tx } from "../../store/database.ts";
-import type { Caller } from "../context.ts";
-import { selectKey, selectKeysByFingerprint } from "./queries.ts";
+import type { Db } from "../../store/database.ts";
+import { selectKeysByFingerprint } from "./queries.ts";
+
+export { selectKey as findKey } from "./queries.ts";
 
 export interface KeyOwner {
   readonly id: string;
@@ -28,9 +29,4 @@ export async function keysByFingerprint(db: Db, fingerprint: string): Promise<re
     suspended: suspended_at !== null,
     scopes: (scopes ?? []) as Scope[],
   }));
-}
-
-/** Returns a key of the caller's organization; undefined when there is none. */
-export async function findKey(db: Db | Tx, caller: Pick<Caller, "org_id">, id: string) {
-  return selectKey(db, caller.org_id, id);
 }

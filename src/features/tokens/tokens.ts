@@ -43,8 +43,8 @@ export async function authenticate(
 }
 
 /** Returns a token of the caller's organization, in the API's form; undefined when there is none or it is revoked. */
-export async function findToken(db: Db | Tx, caller: Pick<Caller, "org_id">, id: string) {
-  const row = await queries.selectToken(db, caller.org_id, id);
+export async function findToken(db: Db | Tx, orgId: string, id: string) {
+  const row = await queries.selectToken(db, orgId, id);
   return row && { ...row, scopes: knownScopes(row.scopes) };
 }
 
@@ -92,7 +92,7 @@ export async function issueToken(tx: Tx, wanted: WantedToken) {
 export async function projectIdsOf(ctx: Limiting, slugs: readonly string[]): Promise<string[]> {
   const ids = new Set<string>();
   for (const slug of slugs) {
-    const project = await findProject(ctx.tx, ctx.caller, slug);
+    const project = await findProject(ctx.tx, ctx.caller.org_id, slug);
     if (project === undefined || ctx.caller.project_ids?.includes(project.id) === false) {
       const error = `There is no project "${slug}" in the organization, or your token does not reach it.`;
       return ctx.fail("invalid_request", { error, details: [{ path: "projects", message: error }] });

@@ -1,11 +1,9 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import type { Db, Tx } from "../../store/database.ts";
 import type { Vault } from "../../store/vault.ts";
 import type { WebhookFormat } from "../../contract/webhooks.ts";
-import type { Caller } from "../context.ts";
-import { selectWebhook } from "./queries.ts";
 
 export {
+  selectWebhook as findWebhook,
   deleteOldDeliveries,
   givenUpWebhooks,
   markFailing,
@@ -17,11 +15,6 @@ export {
   type TakenDelivery,
 } from "./queries.ts";
 export { bodyOf, confirmationMail, contentTypeOf, holdAfter, isDead, mailOf, pauseAfter } from "./rules.ts";
-
-/** Returns a webhook of the caller's organization; undefined when there is none. */
-export async function findWebhook(db: Db | Tx, caller: Pick<Caller, "org_id">, id: string) {
-  return selectWebhook(db, caller.org_id, id);
-}
 
 interface Sealed {
   readonly sealed_url: Buffer;

@@ -154,7 +154,7 @@ async function secureFinalBackup(
   const id = purge.backup_id ?? (await startBackup(platform, purge, lease, signal));
   let verification: string | undefined;
   for (;;) {
-    const backup = await findBackup(platform.db, purge, id);
+    const backup = await findBackup(platform.db, purge.org_id, id);
     if (backup?.status === "failed" || backup === undefined) return failed(backup?.problem);
     if (backup.verification === "verified") return { outcome: "secured", id };
     if (backup.verification !== null) return failed(backup.verification_problem ?? backup.verification);

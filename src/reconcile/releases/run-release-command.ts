@@ -98,7 +98,7 @@ async function backUp(release: Release, content: "database" | "files"): Promise<
   log.step(`Backing up ${words[content]} before the release command`);
   const id = await requested(release, content);
   for (;;) {
-    const backup = await findBackup(platform.db, deployment, id);
+    const backup = await findBackup(platform.db, deployment.org_id, id);
     if (backup?.status === "completed") return log.detail(`Backup of ${words[content]}: ${id}`);
     if (backup?.status !== "running")
       throw new NoBackup(`${words[content]} could not be backed up: ${backup?.problem ?? "the backup is missing"}`);
