@@ -3,7 +3,7 @@ import type { MachinePool } from "../../ports/machines.ts";
 import { recordEvent } from "../activity/activity.ts";
 import { countOpen } from "../alerts/alerts.ts";
 import { newestSource, requestBuild } from "../builds/builds.ts";
-import type { Context, Handlers, Waiting } from "../context.ts";
+import type { Context, Handlers } from "../context.ts";
 import { readVersion } from "../../kit/own-version.ts";
 import { liveControlPlanes } from "../control-planes/control-planes.ts";
 import { comingDeployment } from "../deployments/deployments.ts";
@@ -31,13 +31,47 @@ export const platform: Handlers<"platform"> = {
 
   move: (ctx, { body }) => moveProject(ctx, body.runtime),
 
-  machines: (ctx) => showMachines(ctx),
+  machines: async ({ platform }) => ({ machines: [...((await platform.ports.runtime.machines?.list()) ?? [])] }),
 
-  join: (ctx) => joinMachine(ctx),
+  join: async (ctx) => ({ script: await poolOf(ctx).joinScript() }),
 
-  drain: (ctx, { params, body }) => admitMachine(ctx, params.machine, body.takes_replicas),
+  /** Sets whether a machine accepts new replicas. A draining machine keeps its own until their projects are restarted. */
+  async drain(ctx, { params: { machine: id }, body: { takes_replicas } }) {
+    const pool = poolOf(ctx);
+    const { name } = await machineOf(ctx, pool, id);
+    const { db, wakeups } = ctx.platform;
+    ctx.note({ target: name, resource: id, detail: { takes_replicas } });
+    const outcome = async () => {
+      if (!(await pool.admit(id, takes_replicas))) return ctx.fail("not_found");
+      const ids = takes_replicas ? [] : await pool.projectsOn(id);
+      const projects = await queries.projectsNamed(db, ids);
+      await db.transaction().execute(async (tx) => {
+        for (const project of projects) await markVariablesChanged(wakeups, tx, project);
+      });
+      return { moving: projects.length };
+    };
+    return { changesLate: true, outcome };
+  },
 
-  dismiss: (ctx, { params }) => removeMachine(ctx, params.machine),
+  /** Removes a machine. A dry run and the approval show which projects the swarm still counts on it. */
+  async dismiss(ctx, { params: { machine: id } }) {
+    const pool = poolOf(ctx);
+    const { name, replicas, state, takes_replicas, role } = await machineOf(ctx, pool, id);
+    if (role === "manager")
+      return ctx.fail("conflict", {
+        error: `${name} is a manager of the swarm, so it cannot be removed.`,
+        hint: "`docker node demote` makes it a worker. The machine that Berth itself uses must stay a manager.",
+      });
+    if (state === "ready" && (takes_replicas || replicas > 0))
+      return ctx.fail("conflict", {
+        error: `${name} is not drained: ${replicas} replicas run on it.`,
+        hint: "Drain it first, and wait until `berth machines` shows no replicas on it.",
+      });
+    const projects = await queries.projectsNamed(ctx.tx, await pool.projectsOn(id));
+    const detail = { state, replicas, projects: projects.map((each) => `${each.org}/${each.slug}`) };
+    ctx.note({ target: name, resource: id, detail });
+    return { changesLate: true, outcome: async () => void (await pool.remove(id)) };
+  },
 
   async overview(ctx) {
     const { tx, now, platform } = ctx;
@@ -135,56 +169,6 @@ function present(
     missing: [...missing],
     disk: { ...disk, used_bytes },
   };
-}
-
-async function showMachines({ platform }: Context<"platform.machines">): Promise<Result<"platform.machines">> {
-  return { machines: [...((await platform.ports.runtime.machines?.list()) ?? [])] };
-}
-
-async function joinMachine(ctx: Context<"platform.join">): Promise<Result<"platform.join">> {
-  return { script: await poolOf(ctx).joinScript() };
-}
-
-/** Sets whether a machine accepts new replicas. A draining machine keeps its own until their projects are restarted. */
-async function admitMachine(
-  ctx: Context<"platform.drain">,
-  id: string,
-  takesReplicas: boolean,
-): Promise<Waiting<Result<"platform.drain">>> {
-  const pool = poolOf(ctx);
-  const { name } = await machineOf(ctx, pool, id);
-  const { db, wakeups } = ctx.platform;
-  ctx.note({ target: name, resource: id, detail: { takes_replicas: takesReplicas } });
-  const outcome = async () => {
-    if (!(await pool.admit(id, takesReplicas))) return ctx.fail("not_found");
-    const ids = takesReplicas ? [] : await pool.projectsOn(id);
-    const projects = await queries.projectsNamed(db, ids);
-    await db.transaction().execute(async (tx) => {
-      for (const project of projects) await markVariablesChanged(wakeups, tx, project);
-    });
-    return { moving: projects.length };
-  };
-  return { changesLate: true, outcome };
-}
-
-/** Removes a machine. A dry run and the approval show which projects the swarm still counts on it. */
-async function removeMachine(ctx: Context<"platform.dismiss">, id: string): Promise<Waiting<undefined>> {
-  const pool = poolOf(ctx);
-  const { name, replicas, state, takes_replicas, role } = await machineOf(ctx, pool, id);
-  if (role === "manager")
-    return ctx.fail("conflict", {
-      error: `${name} is a manager of the swarm, so it cannot be removed.`,
-      hint: "`docker node demote` makes it a worker. The machine that Berth itself uses must stay a manager.",
-    });
-  if (state === "ready" && (takes_replicas || replicas > 0))
-    return ctx.fail("conflict", {
-      error: `${name} is not drained: ${replicas} replicas run on it.`,
-      hint: "Drain it first, and wait until `berth machines` shows no replicas on it.",
-    });
-  const projects = await queries.projectsNamed(ctx.tx, await pool.projectsOn(id));
-  const detail = { state, replicas, projects: projects.map((each) => `${each.org}/${each.slug}`) };
-  ctx.note({ target: name, resource: id, detail });
-  return { changesLate: true, outcome: async () => void (await pool.remove(id)) };
 }
 
 type Changing = Context<"platform.join"> | Context<"platform.drain"> | Context<"platform.dismiss">;
