@@ -22,8 +22,8 @@ export async function addRemote(environment: Environment, url: string, remote = 
 }
 
 /** Changes the URL of a remote; resolves to false on failure. */
-export async function setRemoteUrl(environment: Environment, url: string, remote = remoteName): Promise<boolean> {
-  return (await git(environment, ["remote", "set-url", "--", remote, url]))?.ok === true;
+export async function setRemoteUrl(environment: Environment, url: string): Promise<boolean> {
+  return (await git(environment, ["remote", "set-url", "--", remoteName, url]))?.ok === true;
 }
 
 export type RemoteOutcome =

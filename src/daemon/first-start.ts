@@ -7,9 +7,9 @@ import type { Log } from "../kit/log.ts";
 import { replaceFileAsync } from "../kit/whole-file.ts";
 import type { Db } from "../store/database.ts";
 
-/** Creates the first organization and its token file (0600) unless there is one. Returns whether it did. */
-export async function ensureFirstOrganization(db: Db, tokenFile: string): Promise<boolean> {
-  return createFirstOrganization(db, (text) => replaceFileAsync(tokenFile, `${text}\n`));
+/** Creates the first organization and its token file (0600) unless there is one. */
+export async function ensureFirstOrganization(db: Db, tokenFile: string): Promise<void> {
+  await createFirstOrganization(db, (text) => replaceFileAsync(tokenFile, `${text}\n`));
 }
 
 export interface ExampleOptions {

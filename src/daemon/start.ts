@@ -13,7 +13,7 @@ import { createGitServers, type GitServers } from "../git/git-servers.ts";
 import { answerChallenge, challengePrefix } from "../http/acme-challenges.ts";
 import { createForward } from "../http/forward.ts";
 import type { OperatorText } from "../http/operator-texts.ts";
-import { createHttpServer, type HttpOptions, type HttpServer } from "../http/server.ts";
+import { createHttpServer, type HttpOptions } from "../http/server.ts";
 import type { Driver } from "../reconcile/driver.ts";
 import type { Platform } from "../reconcile/platform.ts";
 import type { Confinement } from "../sandbox/confine.ts";
@@ -51,10 +51,7 @@ export interface RunningPlatform {
   readonly platform: Platform;
   /** Null unless this process is the primary. */
   readonly git: GitServers | null;
-  readonly api: HttpServer;
   readonly reconcilers: Driver;
-  /** Whether this is the first start on this data folder. */
-  readonly isNew: boolean;
 }
 
 /** Starts everything in order but the reconcilers. If a step fails, `shutdown` stops what was started before it. */
@@ -84,7 +81,7 @@ export async function startPlatform(
   const admits = admitCode((await platform.ports.runtime.describe()).isolation, config.allowUnisolated);
   if (isPrimary) await requireAdmittedCode(platform.db, admits);
   await raiseRouteVersion(platform.db);
-  const isNew = isPrimary && (await ensureFirstOrganization(platform.db, pathsIn(config.dataDir).adminToken));
+  if (isPrimary) await ensureFirstOrganization(platform.db, pathsIn(config.dataDir).adminToken);
   const git = primary && (await openGit(config, { parts, platform, confinement: primary.confinement, admits }));
   if (git !== null) await ensureRecoveryKey(recoveryKeyFiles(config), await knownRecipient(platform.db));
   const name = platform.settings.monitors.machine;
@@ -115,7 +112,7 @@ export async function startPlatform(
   await git?.listen();
   const { port } = await api.listen({ host: config.listen, port: config.httpPort });
   shutdown.onEnd("the reconcilers", () => reconcilers.stop());
-  return { config, parts, platform, git, api, reconcilers, isNew };
+  return { config, parts, platform, git, reconcilers };
 }
 
 function partsOf(config: Config, log: ReturnType<typeof createLog>): Promise<MachineParts> {

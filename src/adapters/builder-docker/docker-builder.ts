@@ -26,7 +26,6 @@ import { mayStartFrom } from "./read-dockerfile.ts";
 export type { DockerBuilderOptions } from "./options.ts";
 
 export interface DockerBuilder extends Builder {
-  settle(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -55,7 +54,6 @@ export async function createDockerBuilder(options: DockerBuilderOptions): Promis
     takenBytes: async (buildId) => (await disks.get(buildId)?.()) ?? null,
     tryLogin: (login) => tryLogin(keeper, login),
     clearCaches: (id) => forgetCacheScope(scopesDir, id),
-    settle: async () => {},
     close: () => keeper.stop(),
   };
 }

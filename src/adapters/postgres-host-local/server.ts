@@ -80,8 +80,6 @@ export interface LocalServer {
   stop(): Promise<void>;
   /** Returns the superuser's login, which holds a secret. Throws before the first `ensure`. */
   superuserConnection(database?: string): ServerConnection;
-  /** Returns the version of the programs, such as `15.14`. */
-  engineVersion(): Promise<string>;
 }
 
 /** Creates the handle of a PostgreSQL server in a folder: a project's, or the control plane's own. Nothing happens before `ensure`. */
@@ -108,7 +106,6 @@ export function createLocalServer(options: LocalServerOptions): LocalServer {
       });
     },
     superuserConnection: (database) => superuserConnection(address, database),
-    engineVersion: () => engineVersionOf(options.binDir),
   };
 }
 

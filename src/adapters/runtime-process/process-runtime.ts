@@ -102,7 +102,7 @@ class SandboxedProcesses extends StorageFolders implements ProcessRuntime {
     return this.#runExclusive(`${workload.id}/${replica.ordinal}`, async () => {
       const latest = this.#folders.latestOf(workload.id, replica.ordinal);
       if (latest !== undefined && latest.record.attempt >= replica.attempt) return this.#toInstance(latest);
-      if (latest !== undefined) await this.#end(latest, 0);
+      if (latest !== undefined) await this.#end(latest);
       const folder = this.#folders.keep(await startInstance(this.#options, this.#folders, workload, replica));
       this.#watch.add(folder);
       return this.#toInstance(folder);
@@ -131,7 +131,7 @@ class SandboxedProcesses extends StorageFolders implements ProcessRuntime {
   }
 
   async remove(workloadId: string, ordinals?: readonly number[]): Promise<void> {
-    await this.#each(workloadId, ordinals, (folder) => this.#end(folder, 0));
+    await this.#each(workloadId, ordinals, (folder) => this.#end(folder));
     this.#folders.forget(workloadId, ordinals);
   }
 
@@ -232,8 +232,8 @@ class SandboxedProcesses extends StorageFolders implements ProcessRuntime {
     this.#watch.stop();
   }
 
-  async #end(folder: InstanceFolder, graceMs: number): Promise<void> {
-    await stopInstance(folder, this.#options.sandbox, graceMs);
+  async #end(folder: InstanceFolder): Promise<void> {
+    await stopInstance(folder, this.#options.sandbox, 0);
     settleExit(folder, this.#options.sandbox);
     await this.#options.sandbox.remove(folder.record.sandbox_id);
   }

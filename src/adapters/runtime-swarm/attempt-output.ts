@@ -1,4 +1,4 @@
-import { createReadStream, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync } from "node:fs";
+import { createReadStream, existsSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { appendFile, rename } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { dirname } from "node:path";
@@ -25,8 +25,6 @@ export interface AttemptOutput {
   mark(service: string): string;
   read(service: string, cursor: string | null, isEnded: boolean): Promise<OutputChunk>;
   forget(service: string): void;
-  /** Deletes the output of all other services. */
-  keepOnly(services: ReadonlySet<string>): void;
   close(): void;
 }
 
@@ -53,11 +51,6 @@ export function createAttemptOutput(context: SwarmContext): AttemptOutput {
       done.add(service);
     });
   };
-  const forget = (service: string) => {
-    end(service);
-    for (const done of [caughtUp, finished]) done.delete(service);
-    rmSync(dirname(fileOf(service)), { recursive: true, force: true });
-  };
   return {
     follow(service) {
       if (followed.has(service) || finished.has(service)) return;
@@ -71,10 +64,10 @@ export function createAttemptOutput(context: SwarmContext): AttemptOutput {
     finish: (service) => bringAll(service, finished),
     mark: (service) => new OutputLog(root, service).mark(),
     read: (service, cursor, isEnded) => new OutputLog(root, service).read(cursor, isEnded),
-    forget,
-    keepOnly(services) {
-      if (!existsSync(`${root}/containers`)) return;
-      for (const name of readdirSync(`${root}/containers`)) if (!services.has(name)) forget(name);
+    forget(service) {
+      end(service);
+      for (const done of [caughtUp, finished]) done.delete(service);
+      rmSync(dirname(fileOf(service)), { recursive: true, force: true });
     },
     close() {
       for (const service of [...followed.keys()]) end(service);
