@@ -31,5 +31,6 @@ test("the place of the persistent folder is made in the application's folder, ne
       () => make(storage),
       (error) => error instanceof BuildRefused && error.code === "storage_path_unusable",
     );
+  assert.throws(() => make("/app/kept/file/in"), /asks: kept\/file is no folder\.$/);
   assert.ok(!existsSync(join(outside, "in")));
 });

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
 import { test } from "node:test";
 import { WebSocket } from "ws";
-import { socketStream } from "./socket-stream.ts";
+import { socketStream, type MessageSocket } from "./socket-stream.ts";
 
 test("a message that comes together with the answer to the handshake reaches the first listener", async () => {
   const text = JSON.stringify({ type: "ready" });
@@ -30,4 +30,21 @@ test("a message that comes together with the answer to the handshake reaches the
     socket.terminate();
     server.close();
   }
+});
+
+test("messages that come before the first listener are kept up to a limit, and none is kept once there is one", () => {
+  const parts = { send: () => {}, close: () => {}, pause: () => {}, resume: () => {} };
+  const socket: MessageSocket & EventEmitter = Object.assign(new EventEmitter(), parts);
+  const { onTold } = socketStream(socket);
+  const send = (from: number) => {
+    for (let number = from; number < from + 100; number += 1)
+      socket.emit("message", Buffer.from(`{"number":${number}}`), false);
+  };
+  const [first, second]: [unknown[], unknown[]] = [[], []];
+  send(0);
+  onTold(({ number }) => first.push(number));
+  assert.deepEqual(first, [...Array(16).keys()]);
+  send(100);
+  onTold(({ number }) => second.push(number));
+  assert.deepEqual([first.length, second.length], [116, 0]);
 });

@@ -106,6 +106,15 @@ test("the health is a finding, as severe as what visitors see of it", () => {
   assert.deepEqual(found({ state: "maintenance", code: "maintenance" }), [["notice", "maintenance"]]);
 });
 
+test("a path is slow only if enough requests show it", () => {
+  const path = { method: "GET", path: "/", count: 10, errors: 0, p50_ms: 1, p95_ms: 2000 };
+  const found = (more: object) =>
+    codes({ slow: { from: null, requests: 10, sampled: false, paths: [{ ...path, ...more }] } });
+  assert.deepEqual(found({}), [["notice", "path_slow"]]);
+  assert.deepEqual(found({ count: 9 }), []);
+  assert.deepEqual(found({ p95_ms: 1999 }), []);
+});
+
 test("a failed release command leads to the build's log, an application that crashed to its own", () => {
   const next = (stage: "release" | "boot") =>
     diagnosis({

@@ -89,6 +89,8 @@ test("a host's key is given as its fingerprint, its public key or a line of know
   const pin = "SHA256:+DiY3wvvV6TuJJhbpZisF/zLDA0zPMSvHdkr4UvCOqU";
   const line = `repository ssh-ed25519 ${key}\n`;
   assert.deepEqual(readHostKey(` ${pin} `), { pin, line: null });
+  const other = Buffer.from(`\0\0\0\x13ecdsa-sha2-nistp256${"k".repeat(60)}`).toString("base64");
+  assert.equal(readHostKey(`ecdsa-sha2-nistp256 ${other}`)?.line, `repository ecdsa-sha2-nistp256 ${other}\n`);
   for (const text of [`ssh-ed25519 ${key}`, `github.com ssh-ed25519 ${key}`, `ssh-ed25519 ${key} a comment`])
     assert.deepEqual(readHostKey(text), { pin, line }, text);
   for (const text of [

@@ -54,6 +54,7 @@ test("memory is judged by what is available, caches counted as available", () =>
   assert.equal(evaluateMemory(parseMeminfo(text), thresholds).status, "ok");
   assert.equal(evaluateMemory({ total: 100, available: 12 }, thresholds).status, "warn");
   assert.equal(evaluateMemory({ total: 100, available: 4 }, thresholds).status, "fail");
+  assert.match(evaluateMemory({ total: 100, available: 0 }, thresholds).detail, /^100 % of 100 B is in use/);
 });
 
 test("a text that says nothing about memory is no answer", () => {
