@@ -236,7 +236,7 @@ test("the header's actions are those of the project alone, and each opens its fo
   await find.fill("deploy again");
   await page.getByRole("option", { name: /^Deploy again …/, selected: true }).waitFor();
   await find.press("Enter");
-  await page.getByRole("dialog", { name: "Deploy demo again" }).waitFor();
+  await page.getByRole("dialog", { name: "demo: Deploy again" }).waitFor();
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "detached" });
 });

@@ -364,17 +364,24 @@ test("Ctrl-K opens the palette, a few letters lead to a page, and Escape closes 
 // The project of the test is not deleted, so the palette does not offer to undelete it.
 const paletteLabels = Object.entries(projectActions).flatMap(([kind, [label]]) => (kind === "undelete" ? [] : [label]));
 
-test("the palette opens the form of each action of a project", { skip }, async () => {
-  await page.goto(at("/projects/demo"));
-  await heading("demo").waitFor();
-  // The project has been rolled back to its first deployment, so that only later ones are left to roll back to.
-  for (const label of new Set([projectActions.rollback[0], ...drawCases(paletteLabels, 4)])) {
-    await takeFromPalette(`demo: ${label}`, `demo: ${label}`);
-    await page.getByRole("dialog").getByRole("heading").waitFor();
-    await page.keyboard.press("Escape");
-    await page.getByRole("dialog").waitFor({ state: "detached" });
-  }
-});
+test(
+  "the palette opens the form of each action of a project, which sends one request when it is sent twice at once",
+  { skip },
+  async () => {
+    await page.goto(at("/projects/demo"));
+    await heading("demo").waitFor();
+    let sent = 0;
+    // The project has been rolled back to its first deployment, so that only later ones are left to roll back to.
+    for (const label of new Set([projectActions.rollback[0], ...drawCases(paletteLabels, 4)])) {
+      await takeFromPalette(`demo: ${label}`, `demo: ${label}`);
+      await page.getByRole("dialog").getByRole("heading").waitFor();
+      sent += await sendsOnce("dialog[open] form");
+      await page.keyboard.press("Escape");
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+    }
+    assert.ok(sent > 0, "the form of a rollback was sent");
+  },
+);
 
 test("a form that is sent twice at once sends one request, and its button is off meanwhile", { skip }, async () => {
   let sent = 0;
@@ -382,7 +389,7 @@ test("a form that is sent twice at once sends one request, and its button is off
     ["/", "New project"],
     ["/access", "New token"],
     ["/projects/demo/settings", ""],
-    ["/projects/demo/domains", ""],
+    ["/projects/demo/domains", "Attach a hostname"],
     ["/projects/demo/terminal", ""],
     ["/projects/demo/variables", "Set a variable"],
   ] as const) {
@@ -395,11 +402,42 @@ test("a form that is sent twice at once sends one request, and its button is off
   assert.ok(sent > 6, `${sent} forms were sent`);
 });
 
-/** Sends each of these forms twice at once, answers with what the page does not know, and returns how many sent something. */
-async function sendsOnce(forms: string): Promise<number> {
+test(
+  "a button that is pressed twice at once sends one request, and a dialog shows why it was refused",
+  { skip },
+  async () => {
+    await page.goto(at("/projects/demo/deployments"));
+    const button = page.getByRole("button", { name: "Deploy again" });
+    await button.waitFor();
+    const { held, release } = await holdChanges();
+    await button.evaluate((element) => {
+      const { click } = element as unknown as { click(): void };
+      click.call(element);
+      click.call(element);
+    });
+    await page.locator("button[aria-disabled]", { hasText: "Deploy again" }).waitFor();
+    await eventually(() => held.length > 0, "the request is sent");
+    await isIdle(page);
+    assert.equal(held.length, 1);
+    await held.pop()?.fulfill({ status: 200, body: "no JSON" });
+    await page.getByRole("dialog", { name: "Deploy again" }).getByRole("alert").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await release();
+  },
+);
+
+/** Holds requests that would change something; others go on. */
+async function holdChanges() {
   const held: Route[] = [];
   const isChange = (request: Request) => request.method() !== "GET" && !/dry_run=true|\/plan$/.test(request.url());
   await page.route("**/v1/**", (route) => (isChange(route.request()) ? void held.push(route) : route.fallback()));
+  return { held, release: () => page.unroute("**/v1/**") };
+}
+
+/** Sends each of these forms twice at once, answers with what the page does not know, and returns how many sent something. */
+async function sendsOnce(forms: string): Promise<number> {
+  const { held, release } = await holdChanges();
   let sent = 0;
   for (const form of await page.locator(forms).all()) {
     for (const field of await form.locator("input:required, textarea:required, input[name=typed]").all())
@@ -420,7 +458,7 @@ async function sendsOnce(forms: string): Promise<number> {
     sent += 1;
     await form.locator("button[type=submit]:not([aria-disabled])").waitFor();
   }
-  await page.unroute("**/v1/**");
+  await release();
   return sent;
 }
 

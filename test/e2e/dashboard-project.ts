@@ -179,7 +179,8 @@ test("a variable is set and a .env file pasted; the page shows no value again", 
 
 test("a domain shows the record to create", { skip }, async () => {
   await page.goto(at("/projects/demo/domains"));
-  const hostname = page.getByLabel("Hostname");
+  await press("Attach a hostname");
+  const hostname = page.getByLabel("Hostname", { exact: true });
   await faults.during([/^400 \/v1\/projects\/demo\/domains$/], async () => {
     await hostname.fill(script);
     await press("Attach");
@@ -310,7 +311,7 @@ test("a branch of the database is made, read and deleted", { skip }, async () =>
 
 test("a backup is created and verified table by table", { skip }, async () => {
   await takeFromPalette("demo: make a backup", /demo: Make a backup/);
-  await page.getByRole("dialog").getByRole("button", { name: "Back up now" }).press("Enter");
+  await page.getByRole("dialog").getByRole("button", { name: "Back up the database" }).press("Enter");
   await heading("Backups").waitFor();
   await page.getByRole("cell", { name: /Completed/ }).waitFor();
   await page.getByRole("link", { name: /bak_/ }).click();

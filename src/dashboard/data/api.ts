@@ -8,7 +8,7 @@ import {
   type InfiniteData,
   type UseInfiniteQueryResult,
 } from "@tanstack/react-query";
-import { createContext, use, useCallback, useRef } from "react";
+import { createContext, use } from "react";
 import type { z } from "zod";
 import { ApiError, type Answer, type AnyInput, type CallInput, type Client } from "../../contract/client.ts";
 import type { dryRun } from "../../contract/dry-run.ts";
@@ -53,29 +53,17 @@ export function useCall<N extends RouteName>(
 
 /**
  * Calls a route that changes something, then refreshes everything on the page. There are no optimistic updates: the page changes only after
- * the server has. A call that is under way is not made a second time: a fast second click comes before the button shows that it is busy.
+ * the server has.
  */
 export function useAction<N extends RouteName>(name: N): UseMutationResult<Answer<N>, Error, CallInput<N>> {
   const client = useClient();
   const queries = useQueryClient();
-  const underWay = useRef(new Set<string>());
-  const action = useMutation<Answer<N>, Error, CallInput<N>>({
+  return useMutation({
+    mutationKey: [name],
     mutationFn: (input) =>
       call(client, name, input).catch((error: Error) => afterProof(error, () => call(client, name, input))),
     onSuccess: () => queries.invalidateQueries(),
-    onSettled: (_answer, _error, input) => void underWay.current.delete(JSON.stringify(input)),
   });
-  const { mutate: start } = action;
-  const mutate: typeof start = useCallback(
-    (...args) => {
-      const key = JSON.stringify(args[0]);
-      if (underWay.current.has(key)) return;
-      underWay.current.add(key);
-      start(...args);
-    },
-    [start],
-  );
-  return { ...action, mutate };
 }
 
 /** Asks for the passkey if that is what was missing, and then calls again; what the user typed stays. */

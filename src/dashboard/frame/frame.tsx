@@ -9,6 +9,7 @@ import { projectTabs, sections } from "./places.ts";
 import { Sidebar } from "./sidebar.tsx";
 import { Menu } from "lucide-react";
 import { Brand } from "../ui/brand.tsx";
+import { Dialogs, useOpenDialog } from "../ui/dialogs.tsx";
 import { IconButton } from "../ui/button.tsx";
 import { PhoneProject } from "./phone-project.tsx";
 
@@ -16,25 +17,27 @@ import { PhoneProject } from "./phone-project.tsx";
 export function Frame() {
   useKeys();
   return (
-    <div className="flex min-h-dvh max-md:flex-col">
-      <a
-        href="#page"
-        className="sr-only rounded-md bg-raised px-3 py-2 shadow-float focus:not-sr-only focus:fixed focus:top-2 focus:left-2 focus:z-50"
-      >
-        Skip to the page
-      </a>
-      <aside className="sticky top-0 h-dvh w-60 shrink-0 border-r border-line bg-panel max-md:hidden">
-        <Sidebar />
-      </aside>
-      <PhoneBar />
-      <Palette />
-      <div className="flex min-w-0 flex-1 flex-col">
-        <Connection />
-        <main id="page" tabIndex={-1} className="flex min-h-0 min-w-0 flex-1 flex-col outline-none">
-          <Outlet />
-        </main>
+    <Dialogs>
+      <div className="flex min-h-dvh max-md:flex-col">
+        <a
+          href="#page"
+          className="sr-only rounded-md bg-raised px-3 py-2 shadow-float focus:not-sr-only focus:fixed focus:top-2 focus:left-2 focus:z-50"
+        >
+          Skip to the page
+        </a>
+        <aside className="sticky top-0 h-dvh w-60 shrink-0 border-r border-line bg-panel max-md:hidden">
+          <Sidebar />
+        </aside>
+        <PhoneBar />
+        <Palette />
+        <div className="flex min-w-0 flex-1 flex-col">
+          <Connection />
+          <main id="page" tabIndex={-1} className="flex min-h-0 min-w-0 flex-1 flex-col outline-none">
+            <Outlet />
+          </main>
+        </div>
       </div>
-    </div>
+    </Dialogs>
   );
 }
 
@@ -84,8 +87,8 @@ const KeysDialog = lazy(async () => ({ default: (await loadPart(() => import("./
 /** Listens for Ctrl-K, which opens a search for projects, pages and actions, and for `?`, which shows the keys. */
 function Palette() {
   const [open, setOpen] = useState<PaletteScope>();
-  const [asked, setAsked] = useState<Asked>();
-  const [showsKeys, setShowsKeys] = useState(false);
+  const openDialog = useOpenDialog();
+  const navigate = useNavigate();
   useEffect(() => {
     const waiting = setTimeout(() => void loadPalette().catch(() => {}), preloadMs);
     return () => clearTimeout(waiting);
@@ -97,7 +100,7 @@ function Palette() {
       event.preventDefault();
       setOpen((before) => (before === undefined ? "all" : undefined));
     };
-    const onKeys = () => setShowsKeys(true);
+    const onKeys = () => openDialog(<KeysDialog />);
     addEventListener("keydown", onKey);
     const stopOpening = onOpenPalette(setOpen);
     addEventListener("berth-keys", onKeys);
@@ -106,12 +109,15 @@ function Palette() {
       removeEventListener("keydown", onKey);
       stopOpening();
     };
-  }, []);
+  }, [openDialog]);
+  const ask = (asked: Asked) =>
+    openDialog(<ActionFor asked={asked} />, () => {
+      if ("slug" in asked && asked.tab !== undefined)
+        void navigate({ to: `/projects/$slug/${asked.tab}`, params: { slug: asked.slug } });
+    });
   return (
     <Suspense>
-      {open !== undefined && <OpenedPalette scope={open} onClose={() => setOpen(undefined)} onAsk={setAsked} />}
-      {asked !== undefined && <ActionFor asked={asked} onClose={() => setAsked(undefined)} />}
-      {showsKeys && <KeysDialog onClose={() => setShowsKeys(false)} />}
+      {open !== undefined && <OpenedPalette scope={open} onClose={() => setOpen(undefined)} onAsk={ask} />}
     </Suspense>
   );
 }

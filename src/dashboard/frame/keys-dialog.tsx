@@ -11,9 +11,9 @@ const everywhere = [
   ["Ctrl Enter", "Run the SQL statement"],
 ] as const;
 
-export function KeysDialog({ onClose }: { readonly onClose: () => void }) {
+export function KeysDialog() {
   return (
-    <Dialog title="Keys" shape="wide" onClose={onClose}>
+    <Dialog title="Keys" shape="wide">
       {/* Focusable, so that the keyboard can scroll it. */}
       <div tabIndex={0} className="grid gap-x-10 gap-y-6 rounded-sm sm:grid-cols-3">
         <Keys title="Everywhere" keys={everywhere} />

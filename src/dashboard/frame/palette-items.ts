@@ -119,7 +119,7 @@ function useActions(living: readonly OverviewProject[], expanded: readonly strin
       .filter(([kind]) => (bySlug.has(slug) ? kind !== "undelete" : kind === "undelete" || kind === "delete"))
       .filter(([kind]) => kind !== "rollback" || (bySlug.get(slug)?.active_deployment?.number ?? 0) > 1)
       .filter(([, [, row]]) => me.platform_admin || route(row).access !== "operator")
-      .map(([kind, [label, row]]) => itemOf(`${slug}: ${label}`, row, { kind, slug }));
+      .map(([kind, [label, row, tab]]) => itemOf(`${slug}: ${label}`, row, { kind, slug, tab }));
   const ofAll = entriesOf(globalActions)
     .filter(([kind]) => kind !== "org" || me.platform_admin)
     .map(([kind, [label, row]]) => itemOf(label, row, { kind }));
@@ -146,6 +146,6 @@ const keys: Item = {
   go: () => dispatchEvent(new Event("berth-keys")),
 };
 
-function entriesOf<T extends Record<string, readonly [string, RouteName]>>(table: T) {
-  return Object.entries(table) as [keyof T & string, readonly [string, RouteName]][];
+function entriesOf<K extends string, A>(table: Readonly<Record<K, A>>) {
+  return Object.entries(table) as [K, A][];
 }

@@ -1,21 +1,23 @@
+import { Trash2 } from "lucide-react";
 import { useState, type ReactNode } from "react";
 import type { Answer, CallInput } from "../../contract/client.ts";
 import type { RouteName } from "../../contract/routes.ts";
 import { useAction, useWhyNot } from "../data/api.ts";
 import { visible } from "../data/format.ts";
-import { Button, RemoveButton, Command } from "./button.tsx";
+import { Button, DialogIconButton, Command } from "./button.tsx";
 import { Dialog, type DialogProps } from "./dialog.tsx";
+import { useDialog } from "./dialogs.tsx";
 import { TextField } from "./field.tsx";
 import { Form, type FormProps } from "./form.tsx";
 import type { Column } from "./table.tsx";
 
-type FormDialogProps = FormProps & Pick<DialogProps, "title" | "shape"> & { readonly onClose: () => void };
+type FormDialogProps = Omit<FormProps, "onCancel"> & Pick<DialogProps, "title" | "shape">;
 
-interface ActionDialogProps<N extends RouteName> extends Omit<FormDialogProps, "busy" | "onSubmit" | "onCancel"> {
+interface ActionDialogProps<N extends RouteName> extends Omit<FormDialogProps, "busy" | "onSubmit"> {
   /** The name of the route to call. */
   readonly row: N;
   readonly input: (form: FormData) => CallInput<N>;
-  /** Called on success, instead of closing the dialog. */
+  /** Called on success, before the dialog closes. */
   readonly onDone?: (answer: Answer<N>) => void;
   /** A secret in the answer, which is shown only once, before the dialog closes. */
   readonly secret?: {
@@ -29,25 +31,22 @@ interface ActionDialogProps<N extends RouteName> extends Omit<FormDialogProps, "
 export function ActionDialog<N extends RouteName>({ row, input, onDone, secret, why, ...rest }: ActionDialogProps<N>) {
   const action = useAction(row);
   const refused = useWhyNot(row);
+  const { finish } = useDialog();
   if (secret !== undefined && action.data !== undefined)
-    return (
-      <SecretOnce
-        title={secret.title}
-        text={secret.of(action.data)}
-        note={secret.note?.(action.data)}
-        onClose={rest.onClose}
-      />
-    );
-  const onSuccess = onDone ?? (secret === undefined ? rest.onClose : undefined);
-  return (
-    <FormDialog {...rest} why={refused ?? why} onSubmit={(form) => action.mutateAsync(input(form)).then(onSuccess)} />
-  );
+    return <SecretOnce title={secret.title} text={secret.of(action.data)} note={secret.note?.(action.data)} />;
+  const send = async (form: FormData) => {
+    const answer = await action.mutateAsync(input(form));
+    if (secret === undefined) finish();
+    onDone?.(answer);
+  };
+  return <FormDialog {...rest} why={refused ?? why} onSubmit={send} />;
 }
 
-export function FormDialog({ title, shape = "dialog", onClose, ...form }: FormDialogProps) {
+export function FormDialog({ title, shape = "dialog", ...form }: FormDialogProps) {
+  const { close } = useDialog();
   return (
-    <Dialog title={title} shape={shape} onClose={onClose}>
-      <Form {...form} onCancel={onClose} />
+    <Dialog title={title} shape={shape}>
+      <Form {...form} onCancel={close} />
     </Dialog>
   );
 }
@@ -59,13 +58,14 @@ interface ConfirmActionProps<N extends RouteName> {
   /** The text that the user must type before the button works. */
   readonly typed: string;
   readonly input: CallInput<N>;
-  readonly onClose: () => void;
   readonly onDone?: () => void;
+  /** The field by which the user chooses what the dialog is about. */
+  readonly choice?: ReactNode;
   readonly children: ReactNode;
 }
 
 /** A dialog for what can't be undone: the user types the name first. */
-export function ConfirmAction<N extends RouteName>({ typed, input, children, ...rest }: ConfirmActionProps<N>) {
+export function ConfirmAction<N extends RouteName>({ typed, input, choice, children, ...rest }: ConfirmActionProps<N>) {
   const [text, setText] = useState("");
   // Invisible characters are typed as they are shown.
   const shown = visible(typed);
@@ -76,6 +76,7 @@ export function ConfirmAction<N extends RouteName>({ typed, input, children, ...
       why={visible(text) === shown ? undefined : `Type ${shown} first.`}
       input={() => input}
     >
+      {choice}
       <div className="text-sm text-muted">{children}</div>
       <TextField
         name="typed"
@@ -94,25 +95,20 @@ interface SecretOnceProps {
   /** Null if a repeated request returned the answer without its secret. */
   readonly text: string | null;
   readonly note: string | undefined;
-  readonly onClose: () => void;
 }
 
-function SecretOnce({ title, text, note, onClose }: SecretOnceProps) {
+function SecretOnce({ title, text, note }: SecretOnceProps) {
+  const { finish } = useDialog();
   const said = note !== undefined && <p className="text-sm text-muted">{visible(note)}</p>;
-  if (text === null && note !== undefined)
-    return (
-      <Dialog title={title} onClose={onClose}>
-        {said}
-      </Dialog>
-    );
+  if (text === null && note !== undefined) return <Dialog title={title}>{said}</Dialog>;
   return (
-    <Dialog title={title} onClose={onClose}>
+    <Dialog title={title}>
       <div className="flex flex-col gap-4">
         {said}
         <p className="text-sm text-muted">Copy it now: it is stored nowhere and never shown again.</p>
         <Command>{text ?? ""}</Command>
         <div className="flex justify-end">
-          <Button look="primary" onClick={onClose}>
+          <Button look="primary" onClick={finish}>
             I have it
           </Button>
         </div>
@@ -131,24 +127,25 @@ interface Removal<N extends RouteName, T> {
   readonly warning: ReactNode;
 }
 
-/** How the things of a list are removed: the button of each, a column of these buttons, and the dialog that one opens. */
-export function useRemoval<N extends RouteName, T>({ row, title, verb = "Remove", ...of }: Removal<N, T>) {
-  const [chosen, setChosen] = useState<T>();
-  const button = (thing: T) => (
-    <RemoveButton row={row} label={`${verb} ${of.nameOf(thing)}`} onClick={() => setChosen(thing)} />
-  );
-  const column: Column<T> = { head: "", end: true, cell: button };
-  const dialog = chosen !== undefined && (
+/** How one of several things is removed: its dialog, the button that opens it, and the column of these buttons. */
+export function createRemoval<N extends RouteName, T>({ row, title, verb = "Remove", ...of }: Removal<N, T>) {
+  const dialog = (thing: T, choice?: ReactNode) => (
     <ConfirmAction
       row={row}
       title={title}
       submit={verb}
-      typed={of.nameOf(chosen)}
-      input={of.input(chosen)}
-      onClose={() => setChosen(undefined)}
+      typed={of.nameOf(thing)}
+      input={of.input(thing)}
+      choice={choice}
     >
       {of.warning}
     </ConfirmAction>
   );
-  return { button, column, dialog };
+  const button = (thing: T) => (
+    <DialogIconButton row={row} label={`${verb} ${of.nameOf(thing)}`} dialog={dialog(thing)}>
+      <Trash2 size={14} />
+    </DialogIconButton>
+  );
+  const column: Column<T> = { head: "", end: true, cell: button };
+  return { dialog, button, column };
 }

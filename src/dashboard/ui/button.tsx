@@ -1,8 +1,9 @@
-import { LoaderCircle, Trash2, Check, Copy } from "lucide-react";
+import { LoaderCircle, Check, Copy } from "lucide-react";
 import { useEffect, useState, type ComponentProps, type ReactNode } from "react";
 import type { RouteName } from "../../contract/routes.ts";
 import { visible } from "../data/format.ts";
 import { useMe, whyNot } from "../data/api.ts";
+import { useOpenDialog } from "./dialogs.tsx";
 import { Mono } from "./text.tsx";
 
 const looks = {
@@ -120,28 +121,18 @@ export function IconButton({ label, why: own, row, children, onClick, className 
   );
 }
 
-/** A button that opens the dialog in which this route removes something. */
-export function RemoveButton(props: Omit<IconButtonProps, "why"> & { readonly row: RouteName }) {
-  return (
-    <IconButton {...props}>
-      <Trash2 size={14} />
-    </IconButton>
-  );
+interface Opens {
+  readonly dialog: ReactNode;
 }
 
-interface DialogButtonProps extends Omit<ComponentProps<typeof Button>, "onClick"> {
-  readonly dialog: (close: () => void) => ReactNode;
+export function DialogButton({ dialog, ...button }: Omit<ComponentProps<typeof Button>, "onClick"> & Opens) {
+  const openDialog = useOpenDialog();
+  return <Button {...button} onClick={() => openDialog(dialog)} />;
 }
 
-/** A button that opens a dialog. Not for the rows of a table that is a list on phones: turning the phone would close the dialog. */
-export function DialogButton({ dialog, ...button }: DialogButtonProps) {
-  const [isOpen, setOpen] = useState(false);
-  return (
-    <>
-      <Button {...button} onClick={() => setOpen(true)} />
-      {isOpen && dialog(() => setOpen(false))}
-    </>
-  );
+export function DialogIconButton({ dialog, ...button }: Omit<IconButtonProps, "onClick"> & Opens) {
+  const openDialog = useOpenDialog();
+  return <IconButton {...button} onClick={() => openDialog(dialog)} />;
 }
 
 /** Copies a text. The icon shows when that has worked. */

@@ -48,7 +48,7 @@ export function Chart({ title, about, ...drawn }: ChartProps) {
             </li>
           )}
           <li>
-            <Button look="quiet" className="h-7" aria-pressed={asTable} onClick={() => setAsTable(!asTable)}>
+            <Button look="quiet" aria-pressed={asTable} onClick={() => setAsTable(!asTable)}>
               {asTable ? "Chart" : "Table"}
             </Button>
           </li>

@@ -3,11 +3,13 @@ import { useId, type ReactNode } from "react";
 import { createPortal } from "react-dom";
 import { visible } from "../data/format.ts";
 import { IconButton } from "./button.tsx";
+import { useDialog } from "./dialogs.tsx";
 import { useModal } from "./use-modal.ts";
 
 export interface DialogProps {
   readonly title: string;
-  readonly onClose: () => void;
+  /** Called instead of closing it, by an owner that does so itself. */
+  readonly onClose?: (() => void) | undefined;
   readonly children: ReactNode;
   /** A sheet is at the right edge and as high as the page; `bottom` is at the lower edge. */
   readonly shape?: keyof typeof shapes;
@@ -25,14 +27,16 @@ const shapes = {
  * end of the page, so that it does not look like the table in which the button that opens it is.
  */
 export function Dialog({ title, onClose, children, shape = "dialog" }: DialogProps) {
+  const opened = useDialog();
+  const close = onClose ?? opened.close;
   const ref = useModal((dialog) => firstControl(dialog)?.focus());
   const id = useId();
   return createPortal(
     <dialog
       ref={ref}
       aria-labelledby={id}
-      onClose={onClose}
-      onClick={(event) => event.target === ref.current && onClose()}
+      onClose={close}
+      onClick={(event) => event.target === ref.current && close()}
       className={`${shapes[shape]} border-line bg-raised p-0 shadow-float`}
     >
       <div className="flex max-h-[inherit] flex-col">
@@ -40,7 +44,7 @@ export function Dialog({ title, onClose, children, shape = "dialog" }: DialogPro
           <h2 id={id} className="text-lg font-semibold">
             {visible(title)}
           </h2>
-          <IconButton label="Close" onClick={onClose}>
+          <IconButton label="Close" onClick={close}>
             <X size={16} />
           </IconButton>
         </header>

@@ -1,10 +1,12 @@
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import type { ReactNode } from "react";
 import type { Answer } from "../../../contract/client.ts";
-import { useAction, useCall } from "../../data/api.ts";
+import { useCall } from "../../data/api.ts";
 import { bytes, count, duration, visible } from "../../data/format.ts";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
-import { Button, buttonLook, DialogButton } from "../../ui/button.tsx";
-import { Page, Section, Empty, PageView, Problem } from "../../ui/page.tsx";
+import { ActionButton } from "../../ui/action-button.tsx";
+import { buttonLook, DialogButton } from "../../ui/button.tsx";
+import { Page, Section, Empty, PageView } from "../../ui/page.tsx";
 import { State, Ago, Fact, Mono } from "../../ui/text.tsx";
 import { Table } from "../../ui/table.tsx";
 import { BackupState, progressMs } from "./backups-page.tsx";
@@ -26,7 +28,6 @@ export function BackupPage() {
 
 function One({ backup }: { readonly backup: Backup }) {
   const { slug } = route.useParams();
-  const verify = useAction("backups.verify");
   const isWhole = backup.status === "completed" ? undefined : "Only a completed backup can be used.";
   return (
     <Page
@@ -43,26 +44,18 @@ function One({ backup }: { readonly backup: Backup }) {
               Look inside
             </Link>
           )}
-          <Button
-            busy={verify.isPending}
-            row="backups.verify"
-            why={isWhole}
-            onClick={() => verify.mutate({ params: { id: backup.id } })}
-          >
-            Verify
-          </Button>
+          <ActionButton why={isWhole} {...verify(backup)} />
           <DialogButton
             look="primary"
             row="backups.restore"
             why={isWhole}
-            dialog={(close) => <Restore slug={slug} backup={backup} onClose={close} />}
+            dialog={<Restore slug={slug} backup={backup} />}
           >
             Restore
           </DialogButton>
         </>
       }
     >
-      {verify.error !== null && <Problem error={verify.error} />}
       <dl className="grid grid-cols-2 gap-4 rounded-md border border-line p-4 sm:grid-cols-4">
         <Fact label="State">
           <span role="status">
@@ -134,24 +127,32 @@ function Tables({ backup }: { readonly backup: Backup }) {
   );
 }
 
+export const verify = ({ id }: Pick<Backup, "id">) =>
+  ({
+    row: "backups.verify",
+    label: "Verify",
+    input: { params: { id } },
+    text: "A database is restored into a scratch one, and the rows of each table are compared; files are read and their checksums compared.",
+  }) as const;
+
 interface RestoreProps {
   readonly slug: string;
-  readonly backup: Backup;
-  readonly onClose: () => void;
+  readonly backup: Pick<Backup, "id" | "content">;
+  readonly choice?: ReactNode;
 }
 
-function Restore({ slug, backup, onClose }: RestoreProps) {
+export function Restore({ slug, backup, choice }: RestoreProps) {
   const navigate = useNavigate();
   return (
     <ActionDialog
       row="backups.restore"
-      title="Restore this backup"
+      title="Restore a backup"
       submit={backup.content === "files" ? "Restore into a new folder" : "Restore into a new database"}
       input={() => ({ params: { slug }, body: { backup_id: backup.id } })}
       // The list of restored databases is there.
       onDone={() => void navigate({ to: "/projects/$slug/backups", params: { slug } })}
-      onClose={onClose}
     >
+      {choice}
       <p className="text-sm text-muted">
         {backup.content === "files"
           ? "Its files go into a new folder below $STORAGE_DIR/.restored. The live files are not touched."

@@ -1,12 +1,13 @@
 import { Link } from "@tanstack/react-router";
 import { ArchiveRestore, Plus } from "lucide-react";
 import type { Answer } from "../../../contract/client.ts";
-import { useAction, useSlug, usePages } from "../../data/api.ts";
+import { useSlug, usePages } from "../../data/api.ts";
 import { bytes, capitalized } from "../../data/format.ts";
 import { useHasDatabase } from "../../data/use-has-database.ts";
-import { Button, buttonLook } from "../../ui/button.tsx";
+import { ActionButton } from "../../ui/action-button.tsx";
+import { buttonLook } from "../../ui/button.tsx";
 import { List, coversItem, type Column } from "../../ui/table.tsx";
-import { Page, Section, Empty, Problem } from "../../ui/page.tsx";
+import { Page, Section, Empty } from "../../ui/page.tsx";
 import { State, Tag, Ago, Mono } from "../../ui/text.tsx";
 import { Moments } from "./moments.tsx";
 import { Restored } from "./restored.tsx";
@@ -23,29 +24,12 @@ export function BackupsPage() {
   );
   const all = backups.data?.pages.flatMap((page) => page.backups) ?? [];
   const isWorking = all.some(({ operation }) => operation !== null);
-  const create = useAction("backups.create");
+  const why = isWorking ? "An operation is under way." : undefined;
   const action = (
     <>
-      <Button
-        icon={<Plus size={15} />}
-        busy={create.isPending}
-        row="backups.create"
-        why={isWorking ? "An operation is under way." : undefined}
-        onClick={() => create.mutate({ params: { slug }, body: { content: "files" } })}
-      >
-        Back up the files
-      </Button>
+      <ActionButton icon={<Plus size={15} />} why={why} {...backUp(slug, "files")} />
       {has === true && (
-        <Button
-          look="primary"
-          icon={<Plus size={15} />}
-          busy={create.isPending}
-          row="backups.create"
-          why={isWorking ? "An operation is under way." : undefined}
-          onClick={() => create.mutate({ params: { slug }, body: {} })}
-        >
-          Back up the database
-        </Button>
+        <ActionButton look="primary" icon={<Plus size={15} />} why={why} {...backUp(slug, "database")} />
       )}
     </>
   );
@@ -55,7 +39,6 @@ export function BackupsPage() {
       lead="Berth backs up the database and the files in $STORAGE_DIR every day. A verification restores a database into a scratch one and compares the rows of each table; of files, it reads every one."
       actions={all.length > 0 ? action : undefined}
     >
-      {create.error !== null && <Problem error={create.error} />}
       <List
         of={backups}
         caption="Backups"
@@ -93,6 +76,14 @@ export function BackupsPage() {
     </Page>
   );
 }
+
+export const backUp = (slug: string, content: Backup["content"]) =>
+  ({
+    row: "backups.create",
+    label: `Back up the ${content}`,
+    input: { params: { slug }, body: { content } },
+    text: "The application goes on meanwhile.",
+  }) as const;
 
 function ToDatabase({ slug }: { readonly slug: string }) {
   return (

@@ -1,12 +1,13 @@
 import { History } from "lucide-react";
-import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
-import { useAction, useCall } from "../../data/api.ts";
+import { useCall } from "../../data/api.ts";
 import { bytes, exact } from "../../data/format.ts";
 import { textOf, TextField } from "../../ui/field.tsx";
+import { ActionButton } from "../../ui/action-button.tsx";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
-import { Button } from "../../ui/button.tsx";
-import { Section, View, Problem } from "../../ui/page.tsx";
+import { DialogButton } from "../../ui/button.tsx";
+import { useOpenDialog } from "../../ui/dialogs.tsx";
+import { Section, View } from "../../ui/page.tsx";
 import { State, Ago, Fact } from "../../ui/text.tsx";
 
 type Archive = Answer<"backups.archive">;
@@ -14,14 +15,12 @@ type Archive = Answer<"backups.archive">;
 /** Which moments of the database can be restored, as a line with the deployments as marks. */
 export function Moments({ slug }: { readonly slug: string }) {
   const archive = useCall("backups.archive", { params: { slug } });
-  const set = useAction("backups.set_archive");
-  const [at, setAt] = useState<string>();
+  const openDialog = useOpenDialog();
   return (
     <Section
       title="Any moment"
       lead="Berth keeps what the database writes as it writes it. Any moment becomes a database beside the live one, which can be promoted."
     >
-      {set.error !== null && <Problem error={set.error} />}
       <View of={archive}>
         {(data) => (
           <>
@@ -36,7 +35,13 @@ export function Moments({ slug }: { readonly slug: string }) {
               </Fact>
               <Fact label="Stored">{bytes(data.stored_bytes)}</Fact>
             </dl>
-            {data.windows.length > 0 && <MomentLine slug={slug} archive={data} onPick={setAt} />}
+            {data.windows.length > 0 && (
+              <MomentLine
+                slug={slug}
+                archive={data}
+                onPick={(at) => openDialog(<RestoreMoment slug={slug} at={at} />)}
+              />
+            )}
             {data.reason !== null && <p className="text-sm text-muted">{data.reason}</p>}
             {data.gaps.map(({ from, to, reason }) => (
               <p key={from} className="text-sm text-muted">
@@ -45,25 +50,22 @@ export function Moments({ slug }: { readonly slug: string }) {
             ))}
             <div>
               {data.status === "off" ? (
-                <Button
+                <ActionButton
                   row="backups.set_archive"
-                  busy={set.isPending}
-                  onClick={() => set.mutate({ params: { slug }, body: { enabled: true } })}
-                >
-                  Keep every moment from now on
-                </Button>
+                  label="Keep every moment from now on"
+                  input={{ params: { slug }, body: { enabled: true } }}
+                />
               ) : (
-                <Button
+                <DialogButton
                   icon={<History size={15} />}
                   row="backups.restore"
                   why={data.windows.length === 0 ? "There is no moment to restore yet." : undefined}
-                  onClick={() => setAt(data.windows.at(-1)?.to)}
+                  dialog={<RestoreMoment slug={slug} at={data.windows.at(-1)?.to ?? ""} />}
                 >
                   Restore a moment
-                </Button>
+                </DialogButton>
               )}
             </div>
-            {at !== undefined && <RestoreMoment slug={slug} at={at} onClose={() => setAt(undefined)} />}
           </>
         )}
       </View>
@@ -131,17 +133,15 @@ export function MomentLine({ slug, archive: { windows }, onPick }: LineProps) {
 interface RestoreMomentProps {
   readonly slug: string;
   readonly at: string;
-  readonly onClose: () => void;
 }
 
-function RestoreMoment({ slug, at, onClose }: RestoreMomentProps) {
+function RestoreMoment({ slug, at }: RestoreMomentProps) {
   return (
     <ActionDialog
       row="backups.restore"
       title="Restore a moment"
       submit="Restore beside the live one"
       input={(form) => ({ params: { slug }, body: { at: `${textOf(form, "at")}Z` } })}
-      onClose={onClose}
     >
       <TextField
         name="at"

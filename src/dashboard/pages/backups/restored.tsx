@@ -1,7 +1,7 @@
-import { useState } from "react";
+import { useState, type ReactNode } from "react";
 import { useCall } from "../../data/api.ts";
 import { exact } from "../../data/format.ts";
-import { ConfirmAction } from "../../ui/action-dialog.tsx";
+import { ConfirmAction, createRemoval } from "../../ui/action-dialog.tsx";
 import { DialogButton } from "../../ui/button.tsx";
 import { Checkbox } from "../../ui/field.tsx";
 import { List, timeColumn, type Column } from "../../ui/table.tsx";
@@ -43,41 +43,30 @@ function columnsFor(slug: string): readonly Column<Database>[] {
         ),
     },
     timeColumn("Made", (row) => row.created_at),
-    { head: "", end: true, cell: ({ database, shows }) => <Actions slug={slug} database={database} shows={shows} /> },
+    { head: "", end: true, cell: (of) => <Actions slug={slug} of={of} /> },
   ];
 }
 
-function Actions(of: Omit<OfDatabase, "onClose">) {
+interface OfDatabase {
+  readonly slug: string;
+  readonly of: Database;
+  readonly choice?: ReactNode;
+}
+
+function Actions({ slug, of }: OfDatabase) {
   return (
     <span className="inline-flex gap-1">
-      <DialogButton
-        look="quiet"
-        className="h-7"
-        row="backups.promote"
-        dialog={(close) => <Promote {...of} onClose={close} />}
-      >
+      <DialogButton look="quiet" row="backups.promote" dialog={<Promote slug={slug} of={of} />}>
         Promote
       </DialogButton>
-      <DialogButton
-        look="quiet"
-        className="h-7"
-        row="backups.drop"
-        dialog={(close) => <Drop {...of} onClose={close} />}
-      >
+      <DialogButton look="quiet" row="backups.drop" dialog={dropping(slug).dialog(of)}>
         Drop
       </DialogButton>
     </span>
   );
 }
 
-interface OfDatabase {
-  readonly slug: string;
-  readonly database: string;
-  readonly shows: string | null;
-  readonly onClose: () => void;
-}
-
-function Promote({ slug, database, shows, onClose }: OfDatabase) {
+export function Promote({ slug, of: { database, shows }, choice }: OfDatabase) {
   const { data } = useCall("deployments.list", { params: { slug } }, { enabled: shows !== null });
   const [goesBack, setGoesBack] = useState(false);
   const served = data?.deployments.filter(({ activated_at: at }) => at !== null && shows !== null && at <= shows) ?? [];
@@ -90,7 +79,7 @@ function Promote({ slug, database, shows, onClose }: OfDatabase) {
       submit="Promote"
       typed={slug}
       input={{ params: { slug }, body: { database, ...(goesBack && { deployment: target }) } }}
-      onClose={onClose}
+      choice={choice}
     >
       The application restarts on <code>{database}</code>. What was written to the live database since then is not in
       it; the live one is kept, and promoting it goes back.
@@ -105,17 +94,12 @@ function Promote({ slug, database, shows, onClose }: OfDatabase) {
   );
 }
 
-function Drop({ slug, database, onClose }: OfDatabase) {
-  return (
-    <ConfirmAction
-      row="backups.drop"
-      title="Drop a database"
-      submit="Drop"
-      typed={database}
-      input={{ params: { slug, database } }}
-      onClose={onClose}
-    >
-      It is gone for good. The live database and the backups stay.
-    </ConfirmAction>
-  );
-}
+export const dropping = (slug: string) =>
+  createRemoval({
+    row: "backups.drop",
+    title: "Drop a database",
+    verb: "Drop",
+    nameOf: ({ database }: Pick<Database, "database">) => database,
+    input: ({ database }) => ({ params: { slug, database } }),
+    warning: "It is gone for good. The live database and the backups stay.",
+  });

@@ -1,11 +1,11 @@
 import { GitBranch } from "lucide-react";
-import { useState, type ReactNode } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall, useWhyNot } from "../../data/api.ts";
 import { bytes } from "../../data/format.ts";
 import { textOf, Checkbox, NumberField, TextField } from "../../ui/field.tsx";
-import { ActionDialog, useRemoval } from "../../ui/action-dialog.tsx";
-import { Button } from "../../ui/button.tsx";
+import { ActionDialog, createRemoval } from "../../ui/action-dialog.tsx";
+import { DialogButton } from "../../ui/button.tsx";
+import { useOpenDialog } from "../../ui/dialogs.tsx";
 import { List, timeColumn, type Column } from "../../ui/table.tsx";
 import { Section } from "../../ui/page.tsx";
 import { State, Tag, Mono } from "../../ui/text.tsx";
@@ -16,31 +16,22 @@ type Branch = Answer<"branches.list">["branches"][number];
 /** Copies of the database in servers of their own. */
 export function Branches({ slug }: { readonly slug: string }) {
   const branches = useCall("branches.list", { params: { slug } }, { pollMs: refreshMs });
-  const removal = useRemoval({
-    row: "branches.delete",
-    title: "Delete a branch",
-    verb: "Delete",
-    nameOf: ({ name }: Branch) => name,
-    input: ({ name }) => ({ params: { slug, branch: name } }),
-    warning: "Its connections end, and what was written to it is gone. The database stays as it is.",
-  });
-  /** The moment that the new branch shows; empty: now. */
-  const [created, setCreated] = useState<string>();
+  const openDialog = useOpenDialog();
   return (
     <Section
       title="Branches"
       lead="A branch is a copy of the database to try things on: with a server and a password of its own, changing nothing here, and gone by itself."
       actions={
-        <Button icon={<GitBranch size={15} />} row="branches.create" onClick={() => setCreated("")}>
+        <DialogButton icon={<GitBranch size={15} />} row="branches.create" dialog={<Create slug={slug} at="" />}>
           New branch
-        </Button>
+        </DialogButton>
       }
     >
       <List
         of={branches}
         caption="Branches"
         rows={(answer) => answer.branches}
-        columns={columnsFor(removal.button)}
+        columns={columnsFor(slug)}
         keyOf={({ name, created_at }) => `${name} ${created_at}`}
         empty={
           <p className="text-sm text-faint">
@@ -48,9 +39,7 @@ export function Branches({ slug }: { readonly slug: string }) {
           </p>
         }
       />
-      <Window slug={slug} onPick={setCreated} />
-      {created !== undefined && <Create slug={slug} at={created} onClose={() => setCreated(undefined)} />}
-      {removal.dialog}
+      <Window slug={slug} onPick={(at) => openDialog(<Create slug={slug} at={at} />)} />
     </Section>
   );
 }
@@ -59,14 +48,22 @@ export function Branches({ slug }: { readonly slug: string }) {
 const refreshMs = (shown: Answer<"branches.list"> | undefined) =>
   shown?.branches.some(({ status }) => status === "copying" || status === "deleting") === true ? 1000 : 30_000;
 
-function columnsFor(removeButton: (branch: Branch) => ReactNode): readonly Column<Branch>[] {
+function columnsFor(slug: string): readonly Column<Branch>[] {
+  const removal = createRemoval({
+    row: "branches.delete",
+    title: "Delete a branch",
+    verb: "Delete",
+    nameOf: ({ name }: Branch) => name,
+    input: ({ name }) => ({ params: { slug, branch: name } }),
+    warning: "Its connections end, and what was written to it is gone. The database stays as it is.",
+  });
   return [
     { head: "Branch", grow: true, cell: (branch) => <Named branch={branch} /> },
     { head: "State", cell: ({ status }) => <State of={status} /> },
     timeColumn("Shows", ({ shows, created_at }) => shows ?? created_at),
     { head: "Size", end: true, wide: true, cell: ({ size_bytes, copy_bytes }) => bytes(size_bytes ?? copy_bytes) },
     timeColumn("Ends", ({ expires_at }) => expires_at),
-    { head: "", end: true, cell: (branch) => branch.status !== "deleting" && removeButton(branch) },
+    { head: "", end: true, cell: (branch) => branch.status !== "deleting" && removal.button(branch) },
   ];
 }
 
@@ -107,18 +104,17 @@ function Window({ slug, onPick }: WindowProps) {
 
 interface CreateProps {
   readonly slug: string;
+  /** The moment that the new branch shows; empty: now. */
   readonly at: string;
-  readonly onClose: () => void;
 }
 
-function Create({ slug, at, onClose }: CreateProps) {
+function Create({ slug, at }: CreateProps) {
   return (
     <ActionDialog
       row="branches.create"
       title="New branch"
       submit="Copy the database"
       input={(form) => ({ params: { slug }, body: bodyOf(form) })}
-      onClose={onClose}
     >
       <TextField name="name" label="Name" required mono placeholder="try" />
       <TextField

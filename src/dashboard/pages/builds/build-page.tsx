@@ -3,10 +3,11 @@ import { Ban, ExternalLink, Rocket, RotateCcw } from "lucide-react";
 import { useMemo } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { shownStatus } from "../../../contract/states.ts";
-import { useAction, useCall, useProject, useSlug } from "../../data/api.ts";
+import { useCall, useProject, useSlug } from "../../data/api.ts";
 import { duration, firstLine, shortCommit, bytes } from "../../data/format.ts";
 import { useBuildLog } from "../../data/use-output.ts";
-import { Button, buttonLook, DialogButton } from "../../ui/button.tsx";
+import { ActionButton } from "../../ui/action-button.tsx";
+import { buttonLook, DialogButton } from "../../ui/button.tsx";
 import type { LogLine } from "../../ui/log-row.tsx";
 import { linesOf, LogView } from "../../ui/log-view.tsx";
 import { OutsideLink } from "../../ui/outside-link.tsx";
@@ -17,6 +18,7 @@ import { RollbackDialog } from "../deployments/rollback-dialog.tsx";
 import { FailureBox } from "./failure-box.tsx";
 import { Stages } from "./stages.tsx";
 import { rehearsalLines } from "../../../contract/rehearsal.ts";
+import { cancelBuild } from "./cancel-build.ts";
 
 type Build = Answer<"builds.get">;
 
@@ -145,7 +147,7 @@ interface ActionsProps {
 /** The next step: cancel a running build, open a live deployment, go back to an earlier one, or repeat a failed one. */
 function Actions({ build, status }: ActionsProps) {
   const { data: project } = useProject();
-  if (running.includes(status)) return <Cancel build={build} />;
+  if (running.includes(status)) return <ActionButton icon={<Ban size={14} />} {...cancelBuild(build)} />;
   if (unfinished.includes(status)) return <DeployAgain commit={build.commit} />;
   if (status === "retired") return <RollBack build={build} />;
   if (status !== "active" || project === undefined) return null;
@@ -164,7 +166,7 @@ function RollBack({ build: { deployment, commit, created_at } }: { readonly buil
     <DialogButton
       icon={<RotateCcw size={14} />}
       row="deployments.rollback"
-      dialog={(close) => <RollbackDialog slug={slug} target={target} onClose={close} />}
+      dialog={<RollbackDialog slug={slug} target={target} />}
     >
       Roll back to #{deployment.number}
     </DialogButton>
@@ -176,36 +178,14 @@ const unfinished = ["failed", "cancelled"];
 function DeployAgain({ commit }: Pick<Build, "commit">) {
   const slug = useSlug();
   const navigate = useNavigate();
-  const deploy = useAction("deployments.create");
-  const watch = (id: string) => void navigate({ to: "/projects/$slug/builds/$id", params: { slug, id } });
   return (
-    <>
-      <Button
-        icon={<Rocket size={14} />}
-        row="deployments.create"
-        busy={deploy.isPending}
-        onClick={() =>
-          deploy.mutate({ params: { slug }, body: { commit } }, { onSuccess: ({ build_id: id }) => watch(id) })
-        }
-      >
-        Deploy this commit again
-      </Button>
-      {deploy.error !== null && <Problem error={deploy.error} />}
-    </>
-  );
-}
-
-function Cancel({ build }: { readonly build: Build }) {
-  const cancel = useAction("builds.cancel");
-  return (
-    <Button
-      icon={<Ban size={14} />}
-      row="builds.cancel"
-      busy={cancel.isPending}
-      onClick={() => cancel.mutate({ params: { id: build.id } })}
-    >
-      Cancel
-    </Button>
+    <ActionButton
+      icon={<Rocket size={14} />}
+      row="deployments.create"
+      label="Deploy this commit again"
+      input={{ params: { slug }, body: { commit } }}
+      onDone={({ build_id: id }) => void navigate({ to: "/projects/$slug/builds/$id", params: { slug, id } })}
+    />
   );
 }
 

@@ -1,47 +1,30 @@
 import { Link } from "@tanstack/react-router";
 import { CalendarClock, Play, Plus } from "lucide-react";
-import { useState, type ReactNode } from "react";
-import { useAction, useSlug, usePages } from "../../data/api.ts";
-import { Button, DialogButton } from "../../ui/button.tsx";
+import { useSlug, usePages } from "../../data/api.ts";
+import { ActionButton } from "../../ui/action-button.tsx";
+import { DialogButton } from "../../ui/button.tsx";
 import { List, coversItem, type Column } from "../../ui/table.tsx";
-import { Page, Empty, Problem } from "../../ui/page.tsx";
+import { Page, Empty } from "../../ui/page.tsx";
 import { State, Tag, Ago, Mono } from "../../ui/text.tsx";
-import { useRemoval } from "../../ui/action-dialog.tsx";
 import { ImportDialog } from "./import-dialog.tsx";
 import type { Job } from "./job.ts";
-import { deletesRuns, JobDialog } from "./job-dialog.tsx";
+import { jobRemoval, runJob } from "./job-removal.ts";
+import { JobDialog } from "./job-dialog.tsx";
 import { ScheduleWords } from "./next-runs.tsx";
 
 export function CronPage() {
   const slug = useSlug();
   const jobs = usePages("cron.list", { params: { slug } });
-  const run = useAction("cron.run");
-  const [edited, setEdited] = useState<Job>();
-  const removal = useRemoval({
-    row: "cron.delete",
-    title: "Delete a job",
-    verb: "Delete",
-    nameOf: ({ name }: Job) => name,
-    input: ({ name }) => ({ params: { slug, name } }),
-    warning: deletesRuns,
-  });
-  const doing = {
-    slug,
-    onEdit: setEdited,
-    removeButton: removal.button,
-    onRun: (name: string) => run.mutate({ params: { slug, name } }),
-    running: run.isPending ? run.variables.params.name : undefined,
-  };
   const actions = (
     <>
-      <DialogButton row="cron.set" dialog={(close) => <ImportDialog slug={slug} onClose={close} />}>
+      <DialogButton row="cron.set" dialog={<ImportDialog slug={slug} />}>
         Import
       </DialogButton>
       <DialogButton
         look="primary"
         icon={<Plus size={15} />}
         row="cron.set"
-        dialog={(close) => <JobDialog slug={slug} job={null} onClose={close} />}
+        dialog={<JobDialog slug={slug} job={null} />}
       >
         New job
       </DialogButton>
@@ -53,14 +36,13 @@ export function CronPage() {
       lead="Each job is a GET request to the running application, or a command in its image. Schedules are in UTC."
       actions={actions}
     >
-      {run.error !== null && <Problem error={run.error} />}
       <List
         of={jobs}
         caption="Cron jobs"
         rows={({ pages }) => pages.flatMap((page) => page.jobs)}
         keyOf={({ id }) => id}
-        columns={columnsFor(doing)}
-        phone={(job) => <JobItem job={job} {...doing} />}
+        columns={columnsFor(slug)}
+        phone={(job) => <JobItem job={job} slug={slug} />}
         empty={
           <Empty
             icon={<CalendarClock size={24} />}
@@ -71,21 +53,11 @@ export function CronPage() {
           </Empty>
         }
       />
-      {edited !== undefined && <JobDialog slug={slug} job={edited} onClose={() => setEdited(undefined)} />}
-      {removal.dialog}
     </Page>
   );
 }
 
-interface ColumnsOf {
-  readonly slug: string;
-  readonly onEdit: (job: Job) => void;
-  readonly removeButton: (job: Job) => ReactNode;
-  readonly onRun: (name: string) => void;
-  readonly running: string | undefined;
-}
-
-function columnsFor({ slug, running, ...doing }: ColumnsOf): readonly Column<Job>[] {
+function columnsFor(slug: string): readonly Column<Job>[] {
   return [
     {
       head: "Job",
@@ -135,15 +107,16 @@ function columnsFor({ slug, running, ...doing }: ColumnsOf): readonly Column<Job
         <span className="text-muted">{enabled && at !== null ? <Ago at={at} /> : "–"}</span>
       ),
     },
-    {
-      head: "",
-      end: true,
-      cell: (job) => <JobActions job={job} busy={running === job.name} {...doing} />,
-    },
+    { head: "", end: true, cell: (job) => <JobActions job={job} slug={slug} /> },
   ];
 }
 
-function JobItem({ job, slug, ...doing }: ColumnsOf & { readonly job: Job }) {
+interface OfJob {
+  readonly slug: string;
+  readonly job: Job;
+}
+
+function JobItem({ job, slug }: OfJob) {
   const { name, enabled, schedule, next_run_at: next, last_status: status, last_run_at: last } = job;
   return (
     <div className="flex items-start gap-2">
@@ -178,36 +151,23 @@ function JobItem({ job, slug, ...doing }: ColumnsOf & { readonly job: Job }) {
         </p>
       </div>
       <span className="relative">
-        <JobActions job={job} busy={doing.running === name} {...doing} />
+        <JobActions job={job} slug={slug} />
       </span>
     </div>
   );
 }
 
-interface JobActionsProps extends Omit<ColumnsOf, "slug" | "running"> {
-  readonly job: Job;
-  readonly busy: boolean;
-}
-
-function JobActions({ job, busy, onRun, onEdit, removeButton }: JobActionsProps) {
+function JobActions({ job, slug }: OfJob) {
   return (
     <span className="inline-flex items-center">
-      <Button
-        look="quiet"
-        className="h-7"
-        icon={<Play size={13} />}
-        row="cron.run"
-        busy={busy}
-        aria-label={`Run now: ${job.name}`}
-        onClick={() => onRun(job.name)}
-      >
+      <ActionButton look="quiet" icon={<Play size={13} />} aria-label={`Run now: ${job.name}`} {...runJob(slug, job)}>
         <span className="max-sm:hidden">Run now</span>
-      </Button>
+      </ActionButton>
       <span className="inline-flex max-sm:hidden">
-        <Button look="quiet" className="h-7" row="cron.set" onClick={() => onEdit(job)}>
+        <DialogButton look="quiet" row="cron.set" dialog={<JobDialog slug={slug} job={job} />}>
           Edit
-        </Button>
-        {removeButton(job)}
+        </DialogButton>
+        {jobRemoval(slug).button(job)}
       </span>
     </span>
   );

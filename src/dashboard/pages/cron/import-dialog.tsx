@@ -10,7 +10,7 @@ interface Cron {
 }
 
 /** Imports the `crons` of a pasted vercel.json: all of them or none. */
-export function ImportDialog({ slug, onClose }: { readonly slug: string; readonly onClose: () => void }) {
+export function ImportDialog({ slug }: { readonly slug: string }) {
   const [text, setText] = useState("");
   const crons = cronsOf(text);
   return (
@@ -20,7 +20,6 @@ export function ImportDialog({ slug, onClose }: { readonly slug: string; readonl
       submit={crons === undefined ? "Import" : `Import ${plural(crons.length, "job")}`}
       why={crons === undefined ? "Paste a vercel.json, or its list of crons." : undefined}
       input={() => ({ params: { slug }, body: { crons: crons ?? [] } })}
-      onClose={onClose}
     >
       <Field
         name="crons"

@@ -9,10 +9,9 @@ interface JobProps {
   readonly slug: string;
   /** Null to create a job. */
   readonly job: Job | null;
-  readonly onClose: () => void;
 }
 
-export function JobDialog({ slug, job, onClose }: JobProps) {
+export function JobDialog({ slug, job }: JobProps) {
   const [schedule, setSchedule] = useState(job?.schedule ?? "");
   const [work, setWork] = useState<"path" | "command">((job?.command ?? null) === null ? "path" : "command");
   return (
@@ -24,7 +23,6 @@ export function JobDialog({ slug, job, onClose }: JobProps) {
         params: { slug, name: job?.name ?? textOf(form, "name").trim() },
         body: { schedule, [work]: textOf(form, "work").trim(), enabled: form.has("enabled") },
       })}
-      onClose={onClose}
     >
       {job === null && <TextField name="name" label="Name" required mono maxLength={64} placeholder="clean-up" />}
       <TextField
@@ -59,6 +57,3 @@ export function JobDialog({ slug, job, onClose }: JobProps) {
     </ActionDialog>
   );
 }
-
-/** The warning before a job is deleted. */
-export const deletesRuns = "This deletes the job and the record of its runs.";

@@ -1,15 +1,17 @@
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { ApiError, type Answer } from "../../../contract/client.ts";
-import { useAction, useCall, usePages } from "../../data/api.ts";
+import { useCall, usePages } from "../../data/api.ts";
 import { duration, visible } from "../../data/format.ts";
-import { ConfirmAction } from "../../ui/action-dialog.tsx";
+import { ActionButton } from "../../ui/action-button.tsx";
 import { NotFound } from "../../frame/not-found.tsx";
 import { Button, DialogButton } from "../../ui/button.tsx";
+import { useOpenDialog } from "../../ui/dialogs.tsx";
 import { List, timeColumn, type Column } from "../../ui/table.tsx";
-import { Page, Section, Empty, View, Problem } from "../../ui/page.tsx";
+import { Page, Section, Empty, View } from "../../ui/page.tsx";
 import { State, States, Tag, Ago, Fact, Mono } from "../../ui/text.tsx";
 import type { Job } from "./job.ts";
-import { deletesRuns, JobDialog } from "./job-dialog.tsx";
+import { jobRemoval, runJob } from "./job-removal.ts";
+import { JobDialog } from "./job-dialog.tsx";
 import { NextRuns } from "./next-runs.tsx";
 
 type Run = Answer<"cron.runs">["runs"][number];
@@ -20,43 +22,33 @@ export function JobPage() {
   const { slug, name } = route.useParams();
   const runs = usePages("cron.runs", { params: { slug, name } });
   const jobs = useCall("cron.list", { params: { slug } });
-  const run = useAction("cron.run");
+  const openDialog = useOpenDialog();
   const navigate = useNavigate();
   const job = jobs.data?.jobs.find((each) => each.name === name);
   if (runs.data === undefined && runs.error instanceof ApiError && runs.error.status === 404)
     return <NotFound>This project has no cron job {visible(name)}.</NotFound>;
   const actions = (
     <>
-      <DialogButton
+      <Button
         look="danger"
         row="cron.delete"
-        dialog={(close) => (
-          <ConfirmAction
-            row="cron.delete"
-            title="Delete a job"
-            submit="Delete"
-            typed={name}
-            input={{ params: { slug, name } }}
-            onDone={() => void navigate({ to: "/projects/$slug/cron", params: { slug } })}
-            onClose={close}
-          >
-            {deletesRuns}
-          </ConfirmAction>
-        )}
+        onClick={() =>
+          openDialog(
+            jobRemoval(slug).dialog({ name }),
+            () => void navigate({ to: "/projects/$slug/cron", params: { slug } }),
+          )
+        }
       >
         Delete
-      </DialogButton>
-      <DialogButton row="cron.set" dialog={(close) => job && <JobDialog slug={slug} job={job} onClose={close} />}>
+      </Button>
+      <DialogButton row="cron.set" dialog={job && <JobDialog slug={slug} job={job} />}>
         Edit
       </DialogButton>
-      <Button look="primary" row="cron.run" busy={run.isPending} onClick={() => run.mutate({ params: { slug, name } })}>
-        Run now
-      </Button>
+      <ActionButton look="primary" {...runJob(slug, { name })} />
     </>
   );
   return (
     <Page title={name} actions={actions}>
-      {run.error !== null && <Problem error={run.error} />}
       <View of={jobs}>{() => job !== undefined && <Facts job={job} runs={runs.data?.pages[0]?.runs} />}</View>
       <Section title="Runs" lead="Newest first; the answer's first 4 KiB are kept.">
         <List

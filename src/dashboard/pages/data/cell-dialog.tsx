@@ -3,6 +3,7 @@ import { useState } from "react";
 import { visible } from "../../data/format.ts";
 import { CopyButton, Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
+import { useDialog } from "../../ui/dialogs.tsx";
 import { CellEditor, type CellPlace } from "./cell-editor.tsx";
 
 export interface Cell {
@@ -15,18 +16,19 @@ export interface Cell {
 }
 
 /** Shows a cell's value, at most its first 4 KiB. */
-export function CellDialog({ cell, onClose }: { readonly cell: Cell; readonly onClose: () => void }) {
+export function CellDialog({ cell }: { readonly cell: Cell }) {
   const { value, editable } = cell;
+  const { close } = useDialog();
   const [isEdited, setEdited] = useState(false);
   if (isEdited && editable !== undefined)
     return (
-      <Dialog title={cell.name} onClose={onClose} shape="wide">
-        <CellEditor {...editable} onClose={onClose} />
+      <Dialog title={cell.name} shape="wide">
+        <CellEditor {...editable} onClose={close} />
       </Dialog>
     );
   const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
   return (
-    <Dialog title={cell.name} onClose={onClose} shape="wide">
+    <Dialog title={cell.name} shape="wide">
       <div className="mb-2 flex items-center justify-between text-sm text-faint">
         <span>
           {visible(cell.type)}

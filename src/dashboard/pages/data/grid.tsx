@@ -1,11 +1,13 @@
-import { ArrowDown, ArrowUp, KeyRound } from "lucide-react";
-import { useRef, useState } from "react";
+import { ArrowDown, ArrowUp, KeyRound, Trash2 } from "lucide-react";
+import { useRef, useState, type ReactNode } from "react";
 import { visible } from "../../data/format.ts";
-import { RemoveButton } from "../../ui/button.tsx";
+import { DialogIconButton } from "../../ui/button.tsx";
 import { useWhyNot } from "../../data/api.ts";
 import { moveInRows } from "../../data/move-in-rows.ts";
-import type { Cell } from "./cell-dialog.tsx";
+import { useOpenDialog } from "../../ui/dialogs.tsx";
+import { CellDialog } from "./cell-dialog.tsx";
 import { CellEditor, isEditable, type CellPlace } from "./cell-editor.tsx";
+import { DeleteRow } from "./insert-row.tsx";
 import { keyOf } from "./row-key.ts";
 import type { Row, TablePageRows, TableSearch } from "./table-rows.ts";
 import { isLong, isNumber, Value } from "./value.tsx";
@@ -15,12 +17,10 @@ interface GridProps {
   readonly page: TablePageRows;
   readonly search: TableSearch;
   readonly onSearch: (search: TableSearch) => void;
-  readonly onCell: (cell: Cell) => void;
-  readonly onDelete: (row: Row) => void;
 }
 
 /** A table's rows below a header that stays visible. Arrow keys move between cells; Enter edits one in place, or shows it in a dialog. */
-export function Grid({ slug, page, search, onSearch, onCell, onDelete }: GridProps) {
+export function Grid({ slug, page, search, onSearch }: GridProps) {
   const sortBy = (name: string) => {
     const isDown = search.sort === name && search.dir === undefined;
     onSearch({ ...(search.q === undefined ? {} : { q: search.q }), sort: name, ...(isDown ? { dir: "desc" } : {}) });
@@ -28,6 +28,7 @@ export function Grid({ slug, page, search, onSearch, onCell, onDelete }: GridPro
   const key = page.columns.find((column) => column.primary_key)?.name;
   const mayChange = useWhyNot("data.update") === undefined;
   const [edited, setEdited] = useState<CellPlace>();
+  const openDialog = useOpenDialog();
   const opener = useRef<HTMLElement>(null);
   const open = (cell: CellPlace, from: HTMLElement) => {
     const { name, type } = cell.column;
@@ -36,7 +37,7 @@ export function Grid({ slug, page, search, onSearch, onCell, onDelete }: GridPro
     const can = isEditable(cell);
     if (mayChange && can && fitsInPlace(value)) return setEdited(cell);
     const isCut = page.cut.some((cut) => cut.row === cell.index && cut.columns.includes(name));
-    return onCell({ name, type, value, isCut, editable: can ? { slug, cell } : undefined });
+    return openDialog(<CellDialog cell={{ name, type, value, isCut, editable: can ? { slug, cell } : undefined }} />);
   };
   const leave = () => {
     setEdited(undefined);
@@ -60,7 +61,9 @@ export function Grid({ slug, page, search, onSearch, onCell, onDelete }: GridPro
                 <tr key={index} className="group">
                   <RowHead
                     number={(search.offset ?? 0) + index + 1}
-                    onDelete={keyOf(page, row) === undefined ? undefined : () => onDelete(row)}
+                    deletion={
+                      keyOf(page, row) === undefined ? undefined : <DeleteRow slug={slug} page={page} row={row} />
+                    }
                   />
                   {page.columns.map(({ name, type }, place) => (
                     <td
@@ -161,26 +164,28 @@ function fitsInPlace(value: unknown): boolean {
 
 interface RowHeadProps {
   readonly number: number;
-  /** Undefined where no key names the row. */
-  readonly onDelete: (() => void) | undefined;
+  /** The dialog that deletes it; undefined where no key names the row. */
+  readonly deletion: ReactNode;
 }
 
 /** The row's number. Under the pointer, with the focus and on a touch screen it is the button that deletes the row. */
-function RowHead({ number, onDelete }: RowHeadProps) {
+function RowHead({ number, deletion }: RowHeadProps) {
   const hides = "group-hover:opacity-0 peer-focus-visible:opacity-0 pointer-coarse:opacity-0";
   return (
     <td className="relative h-9 w-12 min-w-12 max-sm:h-11 border-r border-b border-line p-0 text-center group-hover:bg-panel">
-      {onDelete !== undefined && (
-        <RemoveButton
+      {deletion !== undefined && (
+        <DialogIconButton
           row="data.delete"
           label={`Delete row ${number}`}
           className="peer absolute inset-0 m-auto opacity-0 group-hover:opacity-100 focus-visible:opacity-100 pointer-coarse:opacity-100"
-          onClick={onDelete}
-        />
+          dialog={deletion}
+        >
+          <Trash2 size={14} />
+        </DialogIconButton>
       )}
       <span
         aria-hidden
-        className={`pointer-events-none px-2 text-xs text-faint ${onDelete === undefined ? "" : hides}`}
+        className={`pointer-events-none px-2 text-xs text-faint ${deletion === undefined ? "" : hides}`}
       >
         {number}
       </span>

@@ -4,11 +4,12 @@ import type { Answer } from "../../../contract/client.ts";
 import { call, useCall, useClient, useWhyNot } from "../../data/api.ts";
 import { plural, visible } from "../../data/format.ts";
 import { Button } from "../../ui/button.tsx";
+import { useOpenDialog } from "../../ui/dialogs.tsx";
 import { Select, TextArea } from "../../ui/field.tsx";
 import { Section, Problem } from "../../ui/page.tsx";
 import { moveInRows } from "../../data/move-in-rows.ts";
 import { useMutation } from "@tanstack/react-query";
-import { CellDialog, type Cell } from "./cell-dialog.tsx";
+import { CellDialog } from "./cell-dialog.tsx";
 import { isNumber, Value } from "./value.tsx";
 
 type Result = Answer<"data.query">;
@@ -92,7 +93,7 @@ function useReadyBranches(slug: string): readonly string[] {
 }
 
 function Rows({ result: { columns, rows, cut } }: { readonly result: Result }) {
-  const [cell, setCell] = useState<Cell>();
+  const openDialog = useOpenDialog();
   return (
     <div tabIndex={0} onKeyDown={moveInRows} className="max-h-[26rem] overflow-auto rounded-md border border-line">
       <table className="min-w-full text-sm">
@@ -120,12 +121,16 @@ function Rows({ result: { columns, rows, cut } }: { readonly result: Result }) {
                     type="button"
                     className={`block h-full w-full truncate px-3 text-left font-mono text-[12.5px] focus-visible:outline-offset-[-2px] ${isNumber.test(type) ? "text-right" : ""}`}
                     onClick={() =>
-                      setCell({
-                        name,
-                        type,
-                        value: row[index],
-                        isCut: cut.some((each) => each.row === at && each.columns.includes(index)),
-                      })
+                      openDialog(
+                        <CellDialog
+                          cell={{
+                            name,
+                            type,
+                            value: row[index],
+                            isCut: cut.some((each) => each.row === at && each.columns.includes(index)),
+                          }}
+                        />,
+                      )
                     }
                   >
                     <Value value={row[index]} />
@@ -136,7 +141,6 @@ function Rows({ result: { columns, rows, cut } }: { readonly result: Result }) {
           ))}
         </tbody>
       </table>
-      {cell !== undefined && <CellDialog cell={cell} onClose={() => setCell(undefined)} />}
     </div>
   );
 }

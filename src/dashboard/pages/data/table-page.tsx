@@ -1,17 +1,13 @@
 import { getRouteApi } from "@tanstack/react-router";
 import { ChevronLeft, ChevronRight, Plus } from "lucide-react";
-import { useState } from "react";
 import { useCall } from "../../data/api.ts";
-import { count, visible } from "../../data/format.ts";
-import { ConfirmAction, ActionDialog } from "../../ui/action-dialog.tsx";
-import { Button, IconButton } from "../../ui/button.tsx";
+import { count } from "../../data/format.ts";
+import { DialogButton, IconButton } from "../../ui/button.tsx";
 import { Input } from "../../ui/field.tsx";
 import { Page, View, Problem } from "../../ui/page.tsx";
-import { CellDialog, type Cell } from "./cell-dialog.tsx";
+import { InsertRow } from "./insert-row.tsx";
 import { Grid } from "./grid.tsx";
-import { keyOf, keyText } from "./row-key.ts";
-import type { Row, TablePageRows, TableSearch } from "./table-rows.ts";
-import { ColumnField, valueOf, type Given } from "./column-field.tsx";
+import type { TableSearch } from "./table-rows.ts";
 
 const route = getRouteApi("/projects/$slug/database/$schema/$table");
 const limit = 100;
@@ -23,9 +19,6 @@ export function TablePage() {
   const navigate = route.useNavigate();
   const set = (next: TableSearch) => void navigate({ search: next });
   const data = useCall("data.rows", { params: { slug, schema, table }, query: { ...search, limit } }, { keep: true });
-  const [inserting, setInserting] = useState(false);
-  const [cell, setCell] = useState<Cell>();
-  const [deleting, setDeleting] = useState<Row>();
   // Until the next page is there, the one before it is shown, whose own next page is the one that is awaited.
   const isAwaited = data.isPlaceholderData;
   const { offset = 0 } = search;
@@ -47,9 +40,15 @@ export function TablePage() {
               }
             />
           </div>
-          <Button look="primary" icon={<Plus size={15} />} row="data.insert" onClick={() => setInserting(true)}>
+          <DialogButton
+            look="primary"
+            icon={<Plus size={15} />}
+            row="data.insert"
+            why={data.data === undefined ? "The table is not loaded yet." : undefined}
+            dialog={data.data && <InsertRow slug={slug} page={data.data} />}
+          >
             Insert a row
-          </Button>
+          </DialogButton>
         </>
       }
     >
@@ -57,7 +56,7 @@ export function TablePage() {
       <View of={data}>
         {(page) => (
           <>
-            <Grid slug={slug} page={page} search={search} onSearch={set} onCell={setCell} onDelete={setDeleting} />
+            <Grid slug={slug} page={page} search={search} onSearch={set} />
             <div className="flex items-center justify-between gap-3 text-sm text-muted">
               <span role="status">
                 {isAwaited
@@ -84,86 +83,9 @@ export function TablePage() {
                 </IconButton>
               </span>
             </div>
-            {inserting && <InsertRow slug={slug} page={page} onClose={() => setInserting(false)} />}
-            {deleting !== undefined && (
-              <DeleteRow slug={slug} page={page} row={deleting} onClose={() => setDeleting(undefined)} />
-            )}
           </>
         )}
       </View>
-      {cell !== undefined && <CellDialog cell={cell} onClose={() => setCell(undefined)} />}
     </Page>
   );
-}
-
-interface DeleteProps {
-  readonly slug: string;
-  readonly page: TablePageRows;
-  readonly row: Row;
-  readonly onClose: () => void;
-}
-
-function DeleteRow({ slug, page, row, onClose }: DeleteProps) {
-  const key = keyOf(page, row) ?? {};
-  return (
-    <ConfirmAction
-      row="data.delete"
-      title="Delete a row"
-      submit="Delete"
-      typed={keyText(key)}
-      input={{ params: { slug, schema: page.schema, table: page.name }, body: { key } }}
-      onClose={onClose}
-    >
-      The one row of <code>{visible(page.name)}</code> with {visible(Object.keys(key).join(", "))} ={" "}
-      <code>{visible(keyText(key))}</code>. Only a backup has it afterwards.
-    </ConfirmAction>
-  );
-}
-
-type Column = TablePageRows["columns"][number];
-
-interface InsertProps {
-  readonly slug: string;
-  readonly page: TablePageRows;
-  readonly onClose: () => void;
-}
-
-/** A form for a new row, with a field for each column by its type. */
-function InsertRow({ slug, page, onClose }: InsertProps) {
-  // A column without a value gets its default.
-  const [given, setGiven] = useState<Readonly<Record<string, Given | undefined>>>({});
-  const columns = page.columns.filter(({ generated, identity }) => generated === null && identity !== "always");
-  const input = () => {
-    const values = Object.fromEntries(
-      columns.flatMap((column) => {
-        const value = given[column.name];
-        return value === undefined ? [] : [[column.name, value.kind === "null" ? null : valueOf(column, value.text)]];
-      }),
-    );
-    return { params: { slug, schema: page.schema, table: page.name }, body: { values } };
-  };
-  return (
-    <ActionDialog
-      row="data.insert"
-      title={`Insert into ${page.name}`}
-      submit="Insert"
-      shape="sheet"
-      input={input}
-      onClose={onClose}
-    >
-      {columns.map((column) => (
-        <ColumnField
-          key={column.name}
-          column={column}
-          value={given[column.name]}
-          left={withoutValue(column)}
-          onChange={(value) => setGiven((before) => ({ ...before, [column.name]: value }))}
-        />
-      ))}
-    </ActionDialog>
-  );
-}
-
-function withoutValue({ default: standard, nullable }: Column): string {
-  return standard === null ? (nullable ? "left out: null" : "required") : `left out: ${standard}`;
 }

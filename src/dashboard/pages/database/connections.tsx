@@ -1,9 +1,8 @@
-import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
 import { plural, visible } from "../../data/format.ts";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
-import { Button } from "../../ui/button.tsx";
+import { DialogButton } from "../../ui/button.tsx";
 import { List, timeColumn, type Column } from "../../ui/table.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Status, Tag, Mono, Plain, type Tone } from "../../ui/text.tsx";
@@ -14,7 +13,6 @@ const refreshMs = 10_000;
 
 export function Connections({ slug }: { readonly slug: string }) {
   const connections = useCall("data.connections", { params: { slug }, query: {} }, { pollMs: refreshMs });
-  const [ended, setEnded] = useState<number>();
   const { data } = connections;
   const lead =
     data === undefined
@@ -26,29 +24,31 @@ export function Connections({ slug }: { readonly slug: string }) {
         of={connections}
         caption="Connections"
         rows={(answer) => answer.connections}
-        columns={columnsFor(setEnded)}
+        columns={columnsFor(slug)}
         keyOf={({ pid }) => String(pid)}
         empty={<p className="text-sm text-muted">Nothing is connected.</p>}
       />
-      {ended !== undefined && (
-        <ActionDialog
-          row="data.end_connection"
-          look="danger"
-          title={`End connection ${ended}`}
-          submit="End it"
-          input={() => ({ params: { slug, pid: String(ended) } })}
-          onClose={() => setEnded(undefined)}
-        >
-          <p className="text-sm text-muted">
-            What it has not committed is rolled back. The application may connect again at once.
-          </p>
-        </ActionDialog>
-      )}
     </Section>
   );
 }
 
-function columnsFor(onEnd: (pid: number) => void): readonly Column<Connection>[] {
+function EndConnection({ slug, pid }: { readonly slug: string; readonly pid: number }) {
+  return (
+    <ActionDialog
+      row="data.end_connection"
+      look="danger"
+      title={`End connection ${pid}`}
+      submit="End it"
+      input={() => ({ params: { slug, pid: String(pid) } })}
+    >
+      <p className="text-sm text-muted">
+        What it has not committed is rolled back. The application may connect again at once.
+      </p>
+    </ActionDialog>
+  );
+}
+
+function columnsFor(slug: string): readonly Column<Connection>[] {
   return [
     { head: "State", cell: (connection) => <Doing of={connection} /> },
     {
@@ -72,15 +72,14 @@ function columnsFor(onEnd: (pid: number) => void): readonly Column<Connection>[]
       end: true,
       cell: ({ pid, kind }) =>
         kind === "application" && (
-          <Button
+          <DialogButton
             look="quiet"
-            className="h-7"
             row="data.end_connection"
             aria-label={`End connection ${pid}`}
-            onClick={() => onEnd(pid)}
+            dialog={<EndConnection slug={slug} pid={pid} />}
           >
             End
-          </Button>
+          </DialogButton>
         ),
     },
   ];

@@ -1,16 +1,18 @@
 import { Link } from "@tanstack/react-router";
 import { Database } from "lucide-react";
 import type { Answer } from "../../../contract/client.ts";
-import { useAction, useCall, useSlug, usePages } from "../../data/api.ts";
+import { useCall, useSlug, usePages } from "../../data/api.ts";
 import { bytes, count, visible } from "../../data/format.ts";
 import { useHasDatabase } from "../../data/use-has-database.ts";
-import { Button, Command } from "../../ui/button.tsx";
+import { ActionButton } from "../../ui/action-button.tsx";
+import { Command } from "../../ui/button.tsx";
 import { Older, Table, type Column } from "../../ui/table.tsx";
-import { Page, Section, Empty, View, Problem } from "../../ui/page.tsx";
+import { Page, Section, Empty, View } from "../../ui/page.tsx";
 import { State, Tag, Ago, Fact, Prose, Mono } from "../../ui/text.tsx";
 import { Branches } from "../branches/branches.tsx";
 import { QueryBox } from "../data/query-box.tsx";
 import { Connections } from "./connections.tsx";
+import { createDatabase } from "./create-database.ts";
 import { Extensions } from "./extensions.tsx";
 import { Statements } from "./statements.tsx";
 
@@ -23,7 +25,7 @@ export function DatabasePage() {
   if (has === false)
     return (
       <Page wide title="Database">
-        <CreateDatabase slug={slug} />
+        <NoDatabase slug={slug} />
       </Page>
     );
   return (
@@ -69,29 +71,17 @@ export function DatabasePage() {
   );
 }
 
-function CreateDatabase({ slug }: { readonly slug: string }) {
-  const create = useAction("database.create");
+function NoDatabase({ slug }: { readonly slug: string }) {
+  const { text, ...create } = createDatabase(slug);
   return (
-    <>
-      {create.error !== null && <Problem error={create.error} />}
-      <Empty
-        icon={<Database size={24} />}
-        title="No database yet"
-        command={`berth db create --project ${slug}`}
-        action={
-          <Button
-            look="primary"
-            busy={create.isPending}
-            row="database.create"
-            onClick={() => create.mutate({ params: { slug }, body: {} })}
-          >
-            Create a PostgreSQL database
-          </Button>
-        }
-      >
-        A database of its own, backed up every day. The application gets its address in DATABASE_URL at its next start.
-      </Empty>
-    </>
+    <Empty
+      icon={<Database size={24} />}
+      title="No database yet"
+      command={`berth db create --project ${slug}`}
+      action={<ActionButton look="primary" {...create} />}
+    >
+      {text}
+    </Empty>
   );
 }
 

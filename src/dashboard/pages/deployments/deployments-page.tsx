@@ -1,16 +1,17 @@
 import { Link } from "@tanstack/react-router";
 import { GitCompareArrows, RotateCcw, Rocket } from "lucide-react";
-import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { isOfBuild, shownStatus } from "../../../contract/states.ts";
-import { useAction, useProject, useSlug, usePages } from "../../data/api.ts";
+import { useProject, useSlug, usePages } from "../../data/api.ts";
 import { bytes, duration, firstLine, shortCommit } from "../../data/format.ts";
-import { Button, buttonLook } from "../../ui/button.tsx";
+import { ActionButton } from "../../ui/action-button.tsx";
+import { buttonLook, DialogButton } from "../../ui/button.tsx";
 import { Older, coversItem, Table, timeColumn, type Column } from "../../ui/table.tsx";
-import { Page, View, Problem } from "../../ui/page.tsx";
+import { Page, View } from "../../ui/page.tsx";
 import { State, Tag, Ago, Mono, Plain, Prose } from "../../ui/text.tsx";
 import { FirstDeployment } from "../projects/first-deployment.tsx";
 import { RollbackDialog, type Deployment } from "./rollback-dialog.tsx";
+import { deployAgain } from "./deploy-again.ts";
 
 type Build = Answer<"builds.list">["builds"][number];
 
@@ -27,19 +28,7 @@ export function DeploymentsPage() {
   const project = useProject();
   const deployments = usePages("deployments.list", { params: { slug } });
   const builds = usePages("builds.list", { params: { slug } });
-  const redeploy = useAction("deployments.create");
-  const [target, setTarget] = useState<Deployment>();
   const isEmpty = builds.data?.pages[0]?.builds.length === 0;
-  const action = (
-    <Button
-      icon={<Rocket size={14} />}
-      row="deployments.create"
-      busy={redeploy.isPending}
-      onClick={() => redeploy.mutate({ params: { slug }, body: {} })}
-    >
-      Deploy again
-    </Button>
-  );
   return (
     <Page
       title="Deployments"
@@ -53,11 +42,10 @@ export function DeploymentsPage() {
           >
             <GitCompareArrows aria-hidden size={14} /> Compare
           </Link>
-          {!isEmpty && action}
+          {!isEmpty && <ActionButton icon={<Rocket size={14} />} {...deployAgain(slug)} />}
         </>
       }
     >
-      {redeploy.error !== null && <Problem error={redeploy.error} />}
       <View of={builds}>
         {({ pages: built }) =>
           isEmpty && project.data !== undefined ? (
@@ -73,8 +61,8 @@ export function DeploymentsPage() {
                       listOf(pages.map((page) => ({ items: page.deployments, next_cursor: page.next_cursor }))),
                       listOf(built.map((page) => ({ items: page.builds, next_cursor: page.next_cursor }))),
                     )}
-                    columns={columnsFor(slug, setTarget)}
-                    phone={(entry) => <Item slug={slug} entry={entry} onRollback={setTarget} />}
+                    columns={columnsFor(slug)}
+                    phone={(entry) => <Item slug={slug} entry={entry} />}
                     keyOf={(entry) => entry.id}
                   />
                   <Older of={[deployments, builds]} />
@@ -84,7 +72,6 @@ export function DeploymentsPage() {
           )
         }
       </View>
-      {target !== undefined && <RollbackDialog slug={slug} target={target} onClose={() => setTarget(undefined)} />}
     </Page>
   );
 }
@@ -127,7 +114,7 @@ function entriesOf(
   return entries.filter(({ at }) => at >= from && at >= built).toSorted((a, b) => (a.at < b.at ? 1 : -1));
 }
 
-function columnsFor(slug: string, onRollback: (deployment: Deployment) => void): readonly Column<Entry>[] {
+function columnsFor(slug: string): readonly Column<Entry>[] {
   return [
     { head: "State", cell: ({ deployment, build }) => <State of={stateOf({ deployment, build })} /> },
     {
@@ -182,7 +169,7 @@ function columnsFor(slug: string, onRollback: (deployment: Deployment) => void):
       head: "",
       end: true,
       cell: ({ deployment }) =>
-        deployment?.status === "retired" && <RollbackButton deployment={deployment} onRollback={onRollback} />,
+        deployment?.status === "retired" && <RollbackButton slug={slug} deployment={deployment} />,
     },
   ];
 }
@@ -196,11 +183,10 @@ const failureOf = ({ deployment, build }: Pick<Entry, "deployment" | "build">) =
 interface ItemProps {
   readonly slug: string;
   readonly entry: Entry;
-  readonly onRollback: (deployment: Deployment) => void;
 }
 
 /** An entry on a phone: what was deployed, how that went and when, and why it failed or where it came from. */
-function Item({ slug, entry: { at, deployment, build }, onRollback }: ItemProps) {
+function Item({ slug, entry: { at, deployment, build } }: ItemProps) {
   const failure = failureOf({ deployment, build });
   return (
     <div className="flex items-start gap-2">
@@ -234,7 +220,7 @@ function Item({ slug, entry: { at, deployment, build }, onRollback }: ItemProps)
       </div>
       {deployment?.status === "retired" && (
         <span className="relative">
-          <RollbackButton deployment={deployment} onRollback={onRollback} />
+          <RollbackButton slug={slug} deployment={deployment} />
         </span>
       )}
     </div>
@@ -248,23 +234,16 @@ function took({ deployment, build }: Entry): string {
   return end === null || begin === undefined ? "–" : duration(Math.max(0, Date.parse(end) - Date.parse(begin)));
 }
 
-function RollbackButton({
-  deployment,
-  onRollback,
-}: {
-  readonly deployment: Deployment;
-  readonly onRollback: (deployment: Deployment) => void;
-}) {
+function RollbackButton({ slug, deployment }: { readonly slug: string; readonly deployment: Deployment }) {
   return (
-    <Button
+    <DialogButton
       look="quiet"
-      className="h-7"
       icon={<RotateCcw size={13} />}
       row="deployments.rollback"
       aria-label={`Roll back to #${deployment.number}`}
-      onClick={() => onRollback(deployment)}
+      dialog={<RollbackDialog slug={slug} target={deployment} />}
     >
       <span className="max-sm:hidden">Roll back</span>
-    </Button>
+    </DialogButton>
   );
 }

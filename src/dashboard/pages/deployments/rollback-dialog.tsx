@@ -12,13 +12,12 @@ export type Deployment = Answer<"deployments.list">["deployments"][number];
 interface RollbackProps {
   readonly slug: string;
   readonly target: Pick<Deployment, "number" | "commit" | "created_at" | "activated_at">;
-  readonly onClose: () => void;
-  /** Shown above the list of changes. */
-  readonly children?: ReactNode;
+  /** The field by which the target is chosen. */
+  readonly choice?: ReactNode;
 }
 
 /** Shows what a rollback changes and what it leaves, then asks for confirmation. */
-export function RollbackDialog({ slug, target, onClose, children }: RollbackProps) {
+export function RollbackDialog({ slug, target, choice }: RollbackProps) {
   const project = useCall("projects.get", { params: { slug } });
   const active = project.data?.active_deployment;
   const compared = useCall(
@@ -33,9 +32,8 @@ export function RollbackDialog({ slug, target, onClose, children }: RollbackProp
       title="Roll back"
       submit={`Roll back to #${target.number}`}
       input={() => ({ params: { slug }, body: { deployment: target.number } })}
-      onClose={onClose}
     >
-      {children}
+      {choice}
       <dl className="grid grid-cols-2 gap-4">
         <Fact label="From">
           {active === null || active === undefined ? "nothing" : `#${active.number}`}{" "}

@@ -60,11 +60,7 @@ function WayBack({ slug, finding: { seen }, rollback }: WayBackProps) {
   return (
     <>
       {rollback?.after_release === false && (
-        <DialogButton
-          row="deployments.rollback"
-          className="h-7"
-          dialog={(close) => <RollbackDialog slug={slug} target={target} onClose={close} />}
-        >
+        <DialogButton row="deployments.rollback" dialog={<RollbackDialog slug={slug} target={target} />}>
           Roll back to #{target.number}
         </DialogButton>
       )}

@@ -12,13 +12,7 @@ export function DiskUse({ slug }: { readonly slug: string }) {
   return (
     <Section
       title="Disk"
-      actions={
-        maySet && (
-          <DialogButton dialog={(close) => disk.data && <LimitsDialog slug={slug} disk={disk.data} onClose={close} />}>
-            Change the limits
-          </DialogButton>
-        )
-      }
+      actions={maySet && <DialogButton dialog={<LimitsDialog slug={slug} />}>Change the limits</DialogButton>}
     >
       <View of={disk}>
         {({ storage, database, images, backups }) => (

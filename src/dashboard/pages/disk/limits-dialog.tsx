@@ -1,18 +1,13 @@
-import type { Answer } from "../../../contract/client.ts";
-import { useMe } from "../../data/api.ts";
+import { useCall, useMe } from "../../data/api.ts";
 import { textOf, TextField } from "../../ui/field.tsx";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
 
 const gibibyte = 1024 ** 3;
 
-interface LimitsProps {
-  readonly slug: string;
-  readonly disk: Answer<"disk.get">;
-  readonly onClose: () => void;
-}
-
-export function LimitsDialog({ slug, disk, onClose }: LimitsProps) {
+export function LimitsDialog({ slug }: { readonly slug: string }) {
   const org = useMe().organization.slug;
+  const { data: disk } = useCall("disk.get", { params: { slug } });
+  if (disk === undefined) return null;
   return (
     <ActionDialog
       row="disk.limits"
@@ -22,7 +17,6 @@ export function LimitsDialog({ slug, disk, onClose }: LimitsProps) {
         params: { org, slug },
         body: Object.fromEntries(parts.map(([name]) => [`${name}_bytes`, bytesOf(textOf(form, `${name}_bytes`))])),
       })}
-      onClose={onClose}
     >
       <p className="text-sm text-muted">In GiB. An empty field brings the installation's limit back.</p>
       {parts.map(([name, label]) => (

@@ -4,6 +4,7 @@ import { useAction, useWhyNot } from "../../data/api.ts";
 import { FormDialog } from "../../ui/action-dialog.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
+import { useDialog } from "../../ui/dialogs.tsx";
 import { Checkbox } from "../../ui/field.tsx";
 import { Mono } from "../../ui/text.tsx";
 
@@ -14,14 +15,13 @@ interface RestorePathProps {
   readonly slug: string;
   readonly path: string;
   readonly source: Source;
-  readonly onClose: () => void;
 }
 
 /** A dialog that puts a file or folder into the live files, and says afterwards where what it replaced is. */
-export function RestorePath({ slug, path, source, onClose }: RestorePathProps) {
+export function RestorePath({ slug, path, source }: RestorePathProps) {
   const action = useAction("backups.restore_path");
   const why = useWhyNot("backups.restore_path");
-  if (action.data !== undefined) return <InPlace title="Restored" slug={slug} of={[action.data]} onClose={onClose} />;
+  if (action.data !== undefined) return <InPlace title="Restored" slug={slug} of={[action.data]} />;
   return (
     <FormDialog
       title="Restore to $STORAGE_DIR"
@@ -30,7 +30,6 @@ export function RestorePath({ slug, path, source, onClose }: RestorePathProps) {
       onSubmit={(form) =>
         action.mutateAsync({ params: { slug }, body: { path, ...source, replace: form.get("replace") === "on" } })
       }
-      onClose={onClose}
     >
       <p className="text-sm wrap-anywhere text-muted">
         <Mono>{path}</Mono> and everything in it is put into the live files. If something is there, nothing happens
@@ -54,13 +53,13 @@ interface InPlaceProps {
   readonly title: string;
   readonly slug: string;
   readonly of: readonly Pick<Answer<"disk.write">, "path" | "kept_folder">[];
-  readonly onClose: () => void;
 }
 
 /** Says what is in the live files now, and where what it replaced is. */
-export function InPlace({ title, slug, of, onClose }: InPlaceProps) {
+export function InPlace({ title, slug, of }: InPlaceProps) {
+  const { close } = useDialog();
   return (
-    <Dialog title={title} onClose={onClose}>
+    <Dialog title={title}>
       <div className="flex flex-col gap-4 text-sm">
         <div role="status" className="flex flex-col gap-2 wrap-anywhere text-muted">
           {of.map(({ path, kept_folder: folder }) => (
@@ -69,13 +68,13 @@ export function InPlace({ title, slug, of, onClose }: InPlaceProps) {
               {folder === null ? (
                 "There was nothing to replace."
               ) : (
-                <Kept slug={slug} folder={folder} onFollow={onClose} />
+                <Kept slug={slug} folder={folder} onFollow={close} />
               )}
             </p>
           ))}
         </div>
         <div className="flex justify-end">
-          <Button look="primary" onClick={onClose}>
+          <Button look="primary" onClick={close}>
             Close
           </Button>
         </div>

@@ -1,18 +1,17 @@
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { ArchiveRestore, Download, Folder, HardDrive, Upload } from "lucide-react";
-import { useState, type ReactNode } from "react";
 import type { Answer, Client } from "../../../contract/client.ts";
 import { call, useClient, usePages } from "../../data/api.ts";
 import { bytes } from "../../data/format.ts";
 import { useOneCall } from "../../data/use-one-call.ts";
 import { saveFile } from "../../data/save-file.ts";
-import { DialogButton, IconButton } from "../../ui/button.tsx";
+import { DialogButton, DialogIconButton, IconButton } from "../../ui/button.tsx";
 import { List, timeColumn, type Column } from "../../ui/table.tsx";
 import { Page, Empty, Problem } from "../../ui/page.tsx";
 import { Mono } from "../../ui/text.tsx";
-import { useRemoval } from "../../ui/action-dialog.tsx";
+import { createRemoval } from "../../ui/action-dialog.tsx";
 import { pathIn } from "./path-in.ts";
-import { RestorePath, type Source } from "./restore-path.tsx";
+import { RestorePath } from "./restore-path.tsx";
 import { SnapshotChoice } from "./snapshot-choice.tsx";
 import { UploadDialog } from "./upload-dialog.tsx";
 
@@ -24,16 +23,7 @@ const route = getRouteApi("/projects/$slug/storage");
 export function StoragePage() {
   const { slug } = route.useParams();
   const { path, backup } = route.useSearch();
-  const [restoring, setRestoring] = useState<{ readonly path: string; readonly source: Source }>();
   const files = usePages("disk.files", { params: { slug }, query: { path, backup } });
-  const removal = useRemoval({
-    row: "disk.remove",
-    title: "Delete from $STORAGE_DIR",
-    verb: "Delete",
-    nameOf: (name: string) => name,
-    input: (name) => ({ params: { slug }, body: { path: pathIn(path, name) } }),
-    warning: "The application loses it at once, with everything in it. A backup of the files that holds it keeps it.",
-  });
   const isLive = backup === undefined && path?.split("/")[0] !== ".restored";
   return (
     <Page
@@ -45,7 +35,7 @@ export function StoragePage() {
             <DialogButton
               row="disk.write"
               icon={<Upload size={14} />}
-              dialog={(close) => <UploadDialog slug={slug} folder={path} onClose={close} />}
+              dialog={<UploadDialog slug={slug} folder={path} />}
             >
               Upload
             </DialogButton>
@@ -59,7 +49,7 @@ export function StoragePage() {
         of={files}
         caption={`Files of ${path ?? "$STORAGE_DIR"}`}
         rows={({ pages }) => pages.flatMap((page) => page.files)}
-        columns={columnsFor({ slug, folder: path, backup, onRestore: setRestoring, removeButton: removal.button })}
+        columns={columnsFor({ slug, path, backup })}
         keyOf={({ name }) => name}
         empty={
           <Empty icon={<HardDrive size={24} />} title="No files here">
@@ -68,8 +58,6 @@ export function StoragePage() {
           </Empty>
         }
       />
-      {removal.dialog}
-      {restoring !== undefined && <RestorePath slug={slug} {...restoring} onClose={() => setRestoring(undefined)} />}
     </Page>
   );
 }
@@ -103,14 +91,16 @@ function Crumbs({ slug, path = "", backup }: Shown) {
   );
 }
 
-interface Columns extends Omit<Shown, "path"> {
-  readonly folder: string | undefined;
-  readonly onRestore: (what: { readonly path: string; readonly source: Source }) => void;
-  readonly removeButton: (name: string) => ReactNode;
-}
-
-function columnsFor({ slug, folder, backup, onRestore, removeButton }: Columns): readonly Column<Stored>[] {
+function columnsFor({ slug, path: folder, backup }: Shown): readonly Column<Stored>[] {
   const pathOf = (name: string) => pathIn(folder, name);
+  const removal = createRemoval({
+    row: "disk.remove",
+    title: "Delete from $STORAGE_DIR",
+    verb: "Delete",
+    nameOf: (name: string) => name,
+    input: (name) => ({ params: { slug }, body: { path: pathOf(name) } }),
+    warning: "The application loses it at once, with everything in it. A backup of the files that holds it keeps it.",
+  });
   return [
     {
       head: "Name",
@@ -144,12 +134,16 @@ function columnsFor({ slug, folder, backup, onRestore, removeButton }: Columns):
         return (
           <span className="inline-flex">
             {from !== undefined && (
-              <IconButton label={`Restore ${name}`} row="backups.restore_path" onClick={() => onRestore(from)}>
+              <DialogIconButton
+                label={`Restore ${name}`}
+                row="backups.restore_path"
+                dialog={<RestorePath slug={slug} {...from} />}
+              >
                 <ArchiveRestore size={14} />
-              </IconButton>
+              </DialogIconButton>
             )}
             {kind === "file" && <Save slug={slug} path={pathOf(name)} name={name} backup={backup} />}
-            {backup === undefined && removeButton(name)}
+            {backup === undefined && removal.button(name)}
           </span>
         );
       },

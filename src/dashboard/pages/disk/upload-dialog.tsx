@@ -13,11 +13,10 @@ import { InPlace, Replace } from "./restore-path.tsx";
 interface UploadProps {
   readonly slug: string;
   readonly folder: string | undefined;
-  readonly onClose: () => void;
 }
 
 /** Sends files into a folder of the storage folder, one after the other. What was sent before a refusal is not sent again. */
-export function UploadDialog({ slug, folder, onClose }: UploadProps) {
+export function UploadDialog({ slug, folder }: UploadProps) {
   const write = useAction("disk.write");
   const [written] = useState(() => new Map<string, Answer<"disk.write">>());
   const [isDone, setDone] = useState(false);
@@ -37,14 +36,13 @@ export function UploadDialog({ slug, folder, onClose }: UploadProps) {
     }
     setDone(true);
   };
-  if (isDone) return <InPlace title="Uploaded" slug={slug} of={[...written.values()]} onClose={onClose} />;
+  if (isDone) return <InPlace title="Uploaded" slug={slug} of={[...written.values()]} />;
   return (
     <FormDialog
       title={`Upload to $STORAGE_DIR${folder === undefined ? "" : `/${folder}`}`}
       submit="Upload"
       why={useWhyNot("disk.write")}
       onSubmit={send}
-      onClose={onClose}
     >
       <Field
         label="Files"

@@ -1,31 +1,27 @@
-import { Globe } from "lucide-react";
+import { Globe, Plus } from "lucide-react";
 import type { Answer } from "../../../contract/client.ts";
-import { useAction, useCall, useProject, useSlug, useWhyNot } from "../../data/api.ts";
+import { useCall, useProject, useSlug } from "../../data/api.ts";
+import { DialogButton } from "../../ui/button.tsx";
 import { textOf, SelectField, TextField } from "../../ui/field.tsx";
-import { Form } from "../../ui/form.tsx";
 import { Page, Empty, View } from "../../ui/page.tsx";
 import { Mono } from "../../ui/text.tsx";
-import { useRemoval } from "../../ui/action-dialog.tsx";
+import { ActionDialog, createRemoval } from "../../ui/action-dialog.tsx";
 import { DomainCard } from "./domain-card.tsx";
 import type { Domain } from "./domain.ts";
 
 export function DomainsPage() {
   const slug = useSlug();
   const domains = useCall("domains.list", { params: { slug } }, { pollMs: lookupsMs });
-  const removal = useRemoval({
-    row: "domains.detach",
-    title: "Detach a hostname",
-    verb: "Detach",
-    nameOf: ({ hostname }: Domain) => hostname,
-    input: ({ hostname }) => ({ params: { slug, hostname } }),
-    warning: "It stops being served at once. The project's other addresses stay.",
-  });
   return (
     <Page
       title="Domains"
       lead="Attach a hostname, create its record at your DNS provider, and it is served as soon as the record is seen."
+      actions={
+        <DialogButton look="primary" icon={<Plus size={15} />} row="domains.attach" dialog={<Attach slug={slug} />}>
+          Attach a hostname
+        </DialogButton>
+      }
     >
-      <Attach slug={slug} targets={domains.data?.domains.filter((domain) => domain.redirect_to === null) ?? []} />
       <View of={domains}>
         {({ domains: all }) =>
           all.length === 0 ? (
@@ -43,14 +39,13 @@ export function DomainsPage() {
                   key={domain.id}
                   domain={domain}
                   target={all.find(({ hostname }) => hostname === domain.redirect_to)}
-                  detach={removal.button(domain)}
+                  detach={domainRemoval(slug).button(domain)}
                 />
               ))}
             </ul>
           )
         }
       </View>
-      {removal.dialog}
     </Page>
   );
 }
@@ -69,48 +64,50 @@ function Meanwhile() {
   return <>The project answers at {address}, with or without one.</>;
 }
 
-function Attach({ slug, targets }: { readonly slug: string; readonly targets: readonly Domain[] }) {
-  const attach = useAction("domains.attach");
+export const domainRemoval = (slug: string) =>
+  createRemoval({
+    row: "domains.detach",
+    title: "Detach a hostname",
+    verb: "Detach",
+    nameOf: ({ hostname }: Domain) => hostname,
+    input: ({ hostname }) => ({ params: { slug, hostname } }),
+    warning: "It stops being served at once. The project's other addresses stay.",
+  });
+
+export function Attach({ slug }: { readonly slug: string }) {
+  const { data } = useCall("domains.list", { params: { slug } });
+  const targets = data?.domains.filter((domain) => domain.redirect_to === null) ?? [];
   return (
-    <div className="max-w-xl">
-      <Form
-        // A new key empties the form once the name is attached.
-        key={attach.data?.id ?? ""}
-        inline
-        submit="Attach"
-        why={useWhyNot("domains.attach")}
-        onSubmit={(form) => {
-          const redirect = targets.length === 0 ? {} : { redirect_to: textOf(form, "redirect_to") || null };
-          return attach.mutateAsync({
-            params: { slug },
-            body: { hostname: textOf(form, "hostname").trim(), ...redirect },
-          });
-        }}
-      >
-        <div className={`grid gap-2 ${targets.length === 0 ? "" : "sm:grid-cols-2"}`}>
-          <TextField
-            name="hostname"
-            label="Hostname"
-            required
-            mono
-            autoComplete="off"
-            autoCapitalize="none"
-            inputMode="url"
-            spellCheck={false}
-            placeholder="shop.example.com"
-          />
-          {targets.length > 0 && (
-            <SelectField
-              name="redirect_to"
-              label="Requests for it"
-              options={[
-                ["", "reach the application"],
-                ...targets.map(({ hostname }) => [hostname, `are redirected to ${hostname}`] as const),
-              ]}
-            />
-          )}
-        </div>
-      </Form>
-    </div>
+    <ActionDialog
+      row="domains.attach"
+      title="Attach a hostname"
+      submit="Attach"
+      input={(form) => ({
+        params: { slug },
+        body: { hostname: textOf(form, "hostname").trim(), redirect_to: textOf(form, "redirect_to") || null },
+      })}
+    >
+      <TextField
+        name="hostname"
+        label="Hostname"
+        required
+        mono
+        autoComplete="off"
+        autoCapitalize="none"
+        inputMode="url"
+        spellCheck={false}
+        placeholder="shop.example.com"
+      />
+      {targets.length > 0 && (
+        <SelectField
+          name="redirect_to"
+          label="Requests for it"
+          options={[
+            ["", "reach the application"],
+            ...targets.map(({ hostname }) => [hostname, `are redirected to ${hostname}`] as const),
+          ]}
+        />
+      )}
+    </ActionDialog>
   );
 }

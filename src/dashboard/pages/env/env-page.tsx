@@ -1,5 +1,4 @@
 import { KeyRound, Plus } from "lucide-react";
-import type { ReactNode } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall, useSlug } from "../../data/api.ts";
 import { compareNames } from "../../data/format.ts";
@@ -8,36 +7,27 @@ import { FilterBox, useFilter, useHasFilter } from "../../ui/filter-box.tsx";
 import { Page, Section, Empty, View } from "../../ui/page.tsx";
 import { Table, type Column } from "../../ui/table.tsx";
 import { Ago, Mono } from "../../ui/text.tsx";
-import { useRemoval } from "../../ui/action-dialog.tsx";
+import { createRemoval } from "../../ui/action-dialog.tsx";
 import { MissingVariables, Names } from "./missing.tsx";
 import { PasteDialog } from "./paste-dialog.tsx";
 import { SetDialog } from "./set-dialog.tsx";
 
 type Variable = Answer<"env.list">["variables"][number];
-type Of = (variable: Variable) => ReactNode;
 
 /** The page of environment variables. Neither the page nor the API shows a value once it is stored. */
 export function EnvPage() {
   const slug = useSlug();
   const env = useCall("env.list", { params: { slug } });
-  const removal = useRemoval({
-    row: "env.delete",
-    title: "Remove a variable",
-    nameOf: ({ key }: Variable) => key,
-    input: ({ key }) => ({ params: { slug, key } }),
-    warning: "The application restarts without it. Earlier deployments keep their value, so a rollback brings it back.",
-  });
-  const known = (env.data?.variables ?? []).map(({ key }) => key);
   const actions = (
     <>
-      <DialogButton row="env.import" dialog={(close) => <PasteDialog slug={slug} known={known} onClose={close} />}>
+      <DialogButton row="env.import" dialog={<PasteDialog slug={slug} />}>
         Paste a .env
       </DialogButton>
       <DialogButton
         look="primary"
         icon={<Plus size={15} />}
         row="env.set"
-        dialog={(close) => <SetDialog slug={slug} name={null} onClose={close} />}
+        dialog={<SetDialog slug={slug} name={null} />}
       >
         Set a variable
       </DialogButton>
@@ -49,21 +39,21 @@ export function EnvPage() {
       lead="Values can be written, never read. A change restarts the application with the new values, without an interruption."
       actions={actions}
     >
-      <View of={env}>{(data) => <Lists slug={slug} variables={data.variables} removeButton={removal.button} />}</View>
-      {removal.dialog}
+      <View of={env}>{(data) => <Lists slug={slug} variables={data.variables} />}</View>
     </Page>
   );
 }
 
-function Lists({
-  slug,
-  variables,
-  removeButton,
-}: {
-  readonly slug: string;
-  readonly variables: readonly Variable[];
-  readonly removeButton: Of;
-}) {
+export const variableRemoval = (slug: string) =>
+  createRemoval({
+    row: "env.delete",
+    title: "Remove a variable",
+    nameOf: ({ key }: Variable) => key,
+    input: ({ key }) => ({ params: { slug, key } }),
+    warning: "The application restarts without it. Earlier deployments keep their value, so a rollback brings it back.",
+  });
+
+function Lists({ slug, variables }: { readonly slug: string; readonly variables: readonly Variable[] }) {
   const text = useFilter();
   const deployments = useCall("deployments.list", { params: { slug } });
   const own = variables.filter(({ system }) => !system).toSorted((one, other) => compareNames(one.key, other.key));
@@ -86,7 +76,7 @@ function Lists({
           <Table
             caption="Variables"
             rows={shown}
-            columns={columnsFor(slug, deployments.data, removeButton)}
+            columns={columnsFor(slug, deployments.data)}
             keyOf={({ key }) => key}
           />
         </>
@@ -108,11 +98,8 @@ function usedSince(deployments: Answer<"deployments.list"> | undefined, changed:
   return first === undefined ? "next deployment" : `#${first.number}`;
 }
 
-function columnsFor(
-  slug: string,
-  deployments: Answer<"deployments.list"> | undefined,
-  removeButton: Of,
-): readonly Column<Variable>[] {
+function columnsFor(slug: string, deployments: Answer<"deployments.list"> | undefined): readonly Column<Variable>[] {
+  const removal = variableRemoval(slug);
   return [
     {
       head: "Key",
@@ -145,15 +132,10 @@ function columnsFor(
       end: true,
       cell: (variable) => (
         <span className="inline-flex items-center">
-          <DialogButton
-            look="quiet"
-            className="h-7"
-            row="env.set"
-            dialog={(close) => <SetDialog slug={slug} name={variable.key} onClose={close} />}
-          >
+          <DialogButton look="quiet" row="env.set" dialog={<SetDialog slug={slug} name={variable.key} />}>
             Replace
           </DialogButton>
-          {removeButton(variable)}
+          {removal.button(variable)}
         </span>
       ),
     },

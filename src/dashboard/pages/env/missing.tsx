@@ -1,10 +1,12 @@
-import { useAction, useCall, useProject, useWhyNot } from "../../data/api.ts";
+import { useCall, useProject, useWhyNot } from "../../data/api.ts";
 import { visible } from "../../data/format.ts";
 import { textOf, TextField } from "../../ui/field.tsx";
+import { ActionButton } from "../../ui/action-button.tsx";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
-import { Button, DialogButton } from "../../ui/button.tsx";
-import { Section, Problem } from "../../ui/page.tsx";
+import { DialogButton } from "../../ui/button.tsx";
+import { Section } from "../../ui/page.tsx";
 import { Mono } from "../../ui/text.tsx";
+import { createDatabase } from "../database/create-database.ts";
 
 const mostAsked = 20;
 const ofDatabase = /^(?:DATABASE_URL|PG[A-Z]+)$/;
@@ -12,7 +14,6 @@ const ofDatabase = /^(?:DATABASE_URL|PG[A-Z]+)$/;
 /** Names the variables of the newest source's `.env.example` that are not set, and sets them. Renders nothing if none is missing. */
 export function MissingVariables({ slug }: { readonly slug: string }) {
   const { names } = useMissing(slug);
-  const database = useAction("database.create");
   const { wantsDatabase, asked } = splitMissing(names);
   if (names.length === 0) return null;
   return (
@@ -25,24 +26,15 @@ export function MissingVariables({ slug }: { readonly slug: string }) {
       }
       actions={
         <>
-          {wantsDatabase && (
-            <Button
-              row="database.create"
-              busy={database.isPending}
-              onClick={() => database.mutate({ params: { slug }, body: {} })}
-            >
-              Create a PostgreSQL database
-            </Button>
-          )}
+          {wantsDatabase && <ActionButton {...createDatabase(slug)} />}
           {asked.length > 0 && (
-            <DialogButton row="env.import" dialog={(close) => <SetThem slug={slug} names={asked} onClose={close} />}>
+            <DialogButton row="env.import" dialog={<SetThem slug={slug} names={asked} />}>
               Set them
             </DialogButton>
           )}
         </>
       }
     >
-      {database.error !== null && <Problem error={database.error} />}
       <Names of={names} />
     </Section>
   );
@@ -76,17 +68,15 @@ export function Names({ of }: { readonly of: readonly string[] }) {
 interface SetThemProps {
   readonly slug: string;
   readonly names: readonly string[];
-  readonly onClose: () => void;
 }
 
-function SetThem({ slug, names, onClose }: SetThemProps) {
+function SetThem({ slug, names }: SetThemProps) {
   return (
     <ActionDialog
       row="env.import"
       title="Set the missing variables"
       submit="Save"
       input={(form) => ({ params: { slug }, body: { variables: variablesIn(form, names) } })}
-      onClose={onClose}
     >
       <MissingFields names={names} />
     </ActionDialog>

@@ -1,20 +1,18 @@
 import { useState } from "react";
 import { isSystemVariable } from "../../../contract/env.ts";
 import { readEnvFile } from "../../../contract/env-file.ts";
-import { useAction } from "../../data/api.ts";
+import { useAction, useCall } from "../../data/api.ts";
 import { plural } from "../../data/format.ts";
 import { FormDialog } from "../../ui/action-dialog.tsx";
+import { useDialog } from "../../ui/dialogs.tsx";
 import { Field, TextArea } from "../../ui/field.tsx";
 import { Tag, Mono } from "../../ui/text.tsx";
 
-interface PasteProps {
-  readonly slug: string;
-  readonly known: readonly string[];
-  readonly onClose: () => void;
-}
-
 /** Sets all variables of a pasted .env. Shows what happens to each key before it sends anything. */
-export function PasteDialog({ slug, known, onClose }: PasteProps) {
+export function PasteDialog({ slug }: { readonly slug: string }) {
+  const { data } = useCall("env.list", { params: { slug } });
+  const known = data?.variables.map(({ key }) => key) ?? [];
+  const { finish } = useDialog();
   const [text, setText] = useState("");
   const set = useAction("env.import");
   const lines = readEnvFile(text);
@@ -23,14 +21,13 @@ export function PasteDialog({ slug, known, onClose }: PasteProps) {
   const variables = Object.fromEntries(own.map(({ key, value }) => [key ?? "", value] as const));
   const count = Object.keys(variables).length;
   const why = isRefused ? "Mend the lines that are named." : "Paste at least one KEY=value line.";
-  const submit = () => set.mutateAsync({ params: { slug }, body: { variables } }).then(onClose);
+  const submit = () => set.mutateAsync({ params: { slug }, body: { variables } }).then(finish);
   return (
     <FormDialog
       title="Paste a .env"
       submit={count === 0 ? "Save" : `Save ${plural(count, "variable")}`}
       why={isRefused || count === 0 ? why : undefined}
       onSubmit={submit}
-      onClose={onClose}
     >
       <Field label="Content of the file" hint="It is read in this browser; only the values below are sent.">
         {(ids) => (

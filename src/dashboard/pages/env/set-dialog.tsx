@@ -9,11 +9,10 @@ interface SetProps {
   readonly slug: string;
   /** Null to set a new variable. */
   readonly name: string | null;
-  readonly onClose: () => void;
 }
 
 /** Sets a variable to a new value, or to the one that it has in an earlier deployment. */
-export function SetDialog({ slug, name, onClose }: SetProps) {
+export function SetDialog({ slug, name }: SetProps) {
   const [source, setSource] = useState<Source>("new");
   return (
     <ActionDialog
@@ -27,7 +26,6 @@ export function SetDialog({ slug, name, onClose }: SetProps) {
             ? { value: textOf(form, "value") }
             : { from_deployment: Number(textOf(form, "from_deployment")) },
       })}
-      onClose={onClose}
     >
       {name === null ? (
         <TextField

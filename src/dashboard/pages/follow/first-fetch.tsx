@@ -3,8 +3,9 @@ import { LoaderCircle } from "lucide-react";
 import type { ReactNode } from "react";
 import { useAction, useCall } from "../../data/api.ts";
 import { shortCommit, visible } from "../../data/format.ts";
-import { Button, buttonLook } from "../../ui/button.tsx";
-import { Problem, Empty, View } from "../../ui/page.tsx";
+import { ActionButton } from "../../ui/action-button.tsx";
+import { buttonLook } from "../../ui/button.tsx";
+import { Empty, View } from "../../ui/page.tsx";
 import { Mono, Plain } from "../../ui/text.tsx";
 import { PlanForm } from "../builds/plan-form.tsx";
 
@@ -12,20 +13,15 @@ import { PlanForm } from "../builds/plan-form.tsx";
 export function FirstFetch({ slug }: { readonly slug: string }) {
   // A fetch that ends is not in the stream of changes.
   const followed = useCall("follow.get", { params: { slug } }, { pollMs: 3000 });
-  const fetch = useAction("follow.fetch");
   const deploy = useAction("follow.fetch");
-  const plan = () => fetch.mutate({ params: { slug }, body: { deploy: false } });
+  const plan = { row: "follow.fetch", input: { params: { slug }, body: { deploy: false } } } as const;
   return (
     <View of={followed}>
       {({ url, branch, commit, problem }) =>
         commit !== null && problem === null && !deploy.isSuccess ? (
           <CommitPlan
             {...{ slug, url, branch, commit }}
-            fetch={
-              <Button row="follow.fetch" busy={fetch.isPending} onClick={plan}>
-                Fetch again
-              </Button>
-            }
+            fetch={<ActionButton label="Fetch again" {...plan} />}
             deploy={() => deploy.mutateAsync({ params: { slug }, body: {} })}
           />
         ) : (
@@ -35,9 +31,7 @@ export function FirstFetch({ slug }: { readonly slug: string }) {
             action={
               problem !== null && (
                 <span className="flex flex-wrap gap-2">
-                  <Button row="follow.fetch" busy={fetch.isPending} onClick={plan}>
-                    Fetch now
-                  </Button>
+                  <ActionButton label="Fetch now" {...plan} />
                   <Link to="/projects/$slug/settings" params={{ slug }} className={buttonLook("plain")}>
                     Access and deploy key
                   </Link>
@@ -55,7 +49,6 @@ export function FirstFetch({ slug }: { readonly slug: string }) {
             ) : (
               "This page shows its plan before anything is deployed."
             )}
-            {fetch.error !== null && <Problem error={fetch.error} />}
           </Empty>
         )
       }

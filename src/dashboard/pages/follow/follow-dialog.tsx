@@ -1,6 +1,6 @@
 import type { Answer } from "../../../contract/client.ts";
-import { useAction, useWhyNot } from "../../data/api.ts";
-import { FormDialog } from "../../ui/action-dialog.tsx";
+import { ActionDialog } from "../../ui/action-dialog.tsx";
+import { useOpenDialog } from "../../ui/dialogs.tsx";
 import { FollowFields, followIn } from "./follow-fields.tsx";
 import { NextSteps } from "./next-steps.tsx";
 
@@ -8,23 +8,20 @@ interface FollowDialogProps {
   readonly slug: string;
   /** What the project follows now; null if nothing. */
   readonly of: Answer<"follow.get"> | null;
-  readonly onClose: () => void;
 }
 
 /** Sets the branch to follow, then shows what to configure at the repository's host. */
-export function FollowDialog({ slug, of, onClose }: FollowDialogProps) {
-  const follow = useAction("follow.set");
-  const why = useWhyNot("follow.set");
-  if (follow.data !== undefined) return <NextSteps made={follow.data} onClose={onClose} />;
+export function FollowDialog({ slug, of }: FollowDialogProps) {
+  const openDialog = useOpenDialog();
   return (
-    <FormDialog
+    <ActionDialog
+      row="follow.set"
       title={of === null ? "Follow a repository" : "Follow another branch"}
       submit="Follow"
-      why={why}
-      onSubmit={(form) => follow.mutateAsync({ params: { slug }, body: followIn(form) })}
-      onClose={onClose}
+      input={(form) => ({ params: { slug }, body: followIn(form) })}
+      onDone={(made) => openDialog(<NextSteps made={made} />)}
     >
       <FollowFields of={of} />
-    </FormDialog>
+    </ActionDialog>
   );
 }

@@ -1,10 +1,11 @@
+import { useIsMutating } from "@tanstack/react-query";
 import { GitBranch } from "lucide-react";
-import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
-import { useAction, useCall, type Project } from "../../data/api.ts";
+import { useCall, type Project } from "../../data/api.ts";
 import { shortCommit } from "../../data/format.ts";
-import { Button, Copied } from "../../ui/button.tsx";
-import { Section, Empty, View, Problem } from "../../ui/page.tsx";
+import { ActionButton } from "../../ui/action-button.tsx";
+import { Copied, DialogButton } from "../../ui/button.tsx";
+import { Section, Empty, View } from "../../ui/page.tsx";
 import { Table, timeColumn, type Column } from "../../ui/table.tsx";
 import { Ago, Fact, Mono, Plain } from "../../ui/text.tsx";
 import { FollowDialog } from "./follow-dialog.tsx";
@@ -14,19 +15,28 @@ type Delivery = Answer<"follow.deliveries">["deliveries"][number];
 
 /** Shows the repository that a project follows, what its host needs, and the results of its deliveries. */
 export function Followed({ project: { slug, follows } }: { readonly project: Project }) {
-  const [open, setOpen] = useState<"follow" | "stop">();
   // While following is being stopped, a refresh of the page must not ask for what no longer exists.
-  const isAsked = follows && open !== "stop";
+  const isAsked = useIsMutating({ mutationKey: ["follow.delete"] }) === 0 && follows;
   const followed = useCall("follow.get", { params: { slug } }, { enabled: isAsked });
-  const fetch = useAction("follow.fetch");
-  const close = () => setOpen(undefined);
+  const dialog = <FollowDialog slug={slug} of={follows ? (followed.data ?? null) : null} />;
   return (
     <Section
       title="Followed repository"
       lead="Deploys each new commit of a branch on GitHub, GitLab, Gitea or another git server."
-      actions={follows ? <Actions slug={slug} fetch={fetch} onOpen={setOpen} /> : undefined}
+      actions={
+        follows && (
+          <div className="flex flex-wrap items-center gap-2">
+            <ActionButton {...fetchNow(slug)} />
+            <DialogButton row="follow.set" dialog={dialog}>
+              Change
+            </DialogButton>
+            <DialogButton look="danger" row="follow.delete" dialog={<StopFollowing slug={slug} />}>
+              Stop following
+            </DialogButton>
+          </div>
+        )
+      }
     >
-      {fetch.error !== null && <Problem error={fetch.error} />}
       {follows ? (
         <View of={followed}>{(data) => <Facts of={data} />}</View>
       ) : (
@@ -34,42 +44,26 @@ export function Followed({ project: { slug, follows } }: { readonly project: Pro
           icon={<GitBranch size={24} />}
           title="No repository is followed"
           action={
-            <Button row="follow.set" onClick={() => setOpen("follow")}>
+            <DialogButton row="follow.set" dialog={dialog}>
               Follow a repository
-            </Button>
+            </DialogButton>
           }
         >
           Deployments come by <code>git push berth</code>, from a folder, or from a branch that is followed here.
         </Empty>
       )}
       {follows && <Deliveries slug={slug} isAsked={isAsked} />}
-      {open === "follow" && <FollowDialog slug={slug} of={follows ? (followed.data ?? null) : null} onClose={close} />}
-      {open === "stop" && <StopFollowing slug={slug} onClose={close} />}
     </Section>
   );
 }
 
-interface ActionsProps {
-  readonly slug: string;
-  readonly fetch: ReturnType<typeof useAction<"follow.fetch">>;
-  readonly onOpen: (open: "follow" | "stop") => void;
-}
-
-function Actions({ slug, fetch, onOpen }: ActionsProps) {
-  return (
-    <div className="flex flex-wrap items-center gap-2">
-      <Button row="follow.fetch" busy={fetch.isPending} onClick={() => fetch.mutate({ params: { slug }, body: {} })}>
-        Fetch now
-      </Button>
-      <Button row="follow.set" onClick={() => onOpen("follow")}>
-        Change
-      </Button>
-      <Button look="danger" row="follow.delete" onClick={() => onOpen("stop")}>
-        Stop following
-      </Button>
-    </div>
-  );
-}
+export const fetchNow = (slug: string) =>
+  ({
+    row: "follow.fetch",
+    label: "Fetch now",
+    input: { params: { slug }, body: {} },
+    text: "If the branch points at another commit by now, that is deployed.",
+  }) as const;
 
 function Facts({ of }: { readonly of: Answer<"follow.get"> }) {
   return (

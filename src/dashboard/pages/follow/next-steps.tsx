@@ -1,9 +1,16 @@
 import type { Answer } from "../../../contract/client.ts";
 import { Button, Command } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
+import { useDialog } from "../../ui/dialogs.tsx";
+
+interface NextStepsProps {
+  readonly made: Answer<"follow.set">;
+  readonly onClose?: () => void;
+}
 
 /** Shows what to configure at the repository's host. No later response contains the secret. */
-export function NextSteps({ made, onClose }: { readonly made: Answer<"follow.set">; readonly onClose: () => void }) {
+export function NextSteps({ made, onClose }: NextStepsProps) {
+  const { close } = useDialog();
   return (
     <Dialog title="Let the repository's host know" onClose={onClose}>
       <div className="flex flex-col gap-5 text-sm">
@@ -31,7 +38,7 @@ export function NextSteps({ made, onClose }: { readonly made: Answer<"follow.set
           )}
         </div>
         <div className="flex justify-end">
-          <Button look="primary" onClick={onClose}>
+          <Button look="primary" onClick={onClose ?? close}>
             Done
           </Button>
         </div>

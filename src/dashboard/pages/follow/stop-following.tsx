@@ -1,7 +1,7 @@
 import { ConfirmAction } from "../../ui/action-dialog.tsx";
 
 /** Stops following after the user has typed the project's name. */
-export function StopFollowing({ slug, onClose }: { readonly slug: string; readonly onClose: () => void }) {
+export function StopFollowing({ slug }: { readonly slug: string }) {
   return (
     <ConfirmAction
       row="follow.delete"
@@ -9,7 +9,6 @@ export function StopFollowing({ slug, onClose }: { readonly slug: string; readon
       submit="Stop following"
       typed={slug}
       input={{ params: { slug } }}
-      onClose={onClose}
     >
       Deploy key, access token, the webhook's secret and the list of deliveries are deleted. What is live stays.
     </ConfirmAction>

@@ -1,10 +1,9 @@
 import { Pencil } from "lucide-react";
-import { useState } from "react";
 import { useCall, useMe } from "../../data/api.ts";
 import { bytes, count } from "../../data/format.ts";
 import { signOut } from "../../data/session.ts";
 import { ConfirmAction, ActionDialog } from "../../ui/action-dialog.tsx";
-import { Button, IconButton, DialogButton } from "../../ui/button.tsx";
+import { Button, DialogButton, DialogIconButton } from "../../ui/button.tsx";
 import { Page, Section, Skeleton, View } from "../../ui/page.tsx";
 import { Tag, Ago, Fact, Mono, Plain } from "../../ui/text.tsx";
 import { Isolation } from "../platform/isolation.tsx";
@@ -34,7 +33,12 @@ export function AccountPage() {
           </Fact>
         ) : (
           <Fact label="Name">
-            <Rename name={person.name} />
+            <span className="inline-flex items-center gap-1">
+              <Plain>{person.name}</Plain>
+              <DialogIconButton label="Change your name" row="me.update" dialog={<Rename name={person.name} />}>
+                <Pencil size={14} />
+              </DialogIconButton>
+            </span>
           </Fact>
         )}
         <Fact label="Role">{isOperator ? "operator, owner of its own organization" : role}</Fact>
@@ -81,19 +85,18 @@ function LeaveOrganization() {
   return (
     <DialogButton
       row="me.leave"
-      dialog={(close) => (
+      dialog={
         <ConfirmAction
           row="me.leave"
           title={`Leave ${organization.name}`}
           submit="Leave"
           typed={organization.slug}
           input={{}}
-          onClose={close}
         >
           Your sessions here end within a second, and so do the tokens and SSH keys that you created and the programs
           that you connected. To come back, you need an invitation.
         </ConfirmAction>
-      )}
+      }
     >
       Leave the organization
     </DialogButton>
@@ -106,19 +109,18 @@ function RevokeToken() {
   return (
     <DialogButton
       row="tokens.delete"
-      dialog={(close) => (
+      dialog={
         <ConfirmAction
           row="tokens.delete"
           title="Sign out everywhere"
           submit="Revoke the token"
           typed={token.name}
           input={{ params: { id: token.id } }}
-          onClose={close}
         >
           The token of this session is revoked: every browser, script and agent that uses it, and the SSH keys it
           registered, are refused within a second. Signing in again needs another token.
         </ConfirmAction>
-      )}
+      }
     >
       Sign out everywhere
     </DialogButton>
@@ -178,26 +180,15 @@ function Limits() {
   );
 }
 
-/** Shows the person's name, and changes it. */
 function Rename({ name }: { readonly name: string }) {
-  const [open, setOpen] = useState(false);
   return (
-    <span className="inline-flex items-center gap-1">
-      <Plain>{name}</Plain>
-      <IconButton label="Change your name" row="me.update" onClick={() => setOpen(true)}>
-        <Pencil size={14} />
-      </IconButton>
-      {open && (
-        <ActionDialog
-          row="me.update"
-          title="Your name"
-          submit="Save"
-          input={(form) => ({ body: { name: textOf(form, "name").trim() } })}
-          onClose={() => setOpen(false)}
-        >
-          <TextField name="name" label="Name" defaultValue={name} autoComplete="name" maxLength={100} required />
-        </ActionDialog>
-      )}
-    </span>
+    <ActionDialog
+      row="me.update"
+      title="Your name"
+      submit="Save"
+      input={(form) => ({ body: { name: textOf(form, "name").trim() } })}
+    >
+      <TextField name="name" label="Name" defaultValue={name} autoComplete="name" maxLength={100} required />
+    </ActionDialog>
   );
 }

@@ -1,8 +1,9 @@
 import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
-import { useAction, useCall, useMe } from "../../data/api.ts";
+import { useCall, useMe } from "../../data/api.ts";
 import { signOut } from "../../data/session.ts";
 import { switchOrganization } from "../../data/sign-in.ts";
+import { ActionButton } from "../../ui/action-button.tsx";
 import { Button } from "../../ui/button.tsx";
 import { List, timeColumn } from "../../ui/table.tsx";
 import { Section } from "../../ui/page.tsx";
@@ -13,7 +14,6 @@ type Session = Answer<"me.sessions">["sessions"][number];
 /** Shows a person's organizations and the browsers in which they are signed in. */
 export function Sessions() {
   const sessions = useCall("me.sessions", {});
-  const end = useAction("me.end_sessions");
   return (
     <>
       <Organizations />
@@ -21,9 +21,7 @@ export function Sessions() {
         title="Where you are signed in"
         lead="A session ends after seven days without use, and after thirty days."
         actions={
-          <Button busy={end.isPending} onClick={() => end.mutate({}, { onSuccess: () => void signOut() })}>
-            Sign out everywhere
-          </Button>
+          <ActionButton row="me.end_sessions" label="Sign out everywhere" input={{}} onDone={() => void signOut()} />
         }
       >
         <List

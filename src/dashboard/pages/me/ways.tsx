@@ -5,8 +5,9 @@ import type { Answer } from "../../../contract/client.ts";
 import { useCall, useMe } from "../../data/api.ts";
 import { addPasskey, hasPasskeys, offeredProviders, type OfferedProvider } from "../../data/sign-in.ts";
 import { textOf, TextField } from "../../ui/field.tsx";
-import { ActionDialog, FormDialog, useRemoval } from "../../ui/action-dialog.tsx";
-import { IconButton, DialogButton } from "../../ui/button.tsx";
+import { ActionDialog, FormDialog, createRemoval } from "../../ui/action-dialog.tsx";
+import { DialogButton, DialogIconButton } from "../../ui/button.tsx";
+import { useDialog } from "../../ui/dialogs.tsx";
 import { List, timeColumn } from "../../ui/table.tsx";
 import { Section, Empty } from "../../ui/page.tsx";
 import { Plain } from "../../ui/text.tsx";
@@ -27,17 +28,17 @@ export function Ways() {
   );
 }
 
+const passkeyRemoval = createRemoval({
+  row: "me.delete_passkey",
+  title: "Delete a passkey",
+  verb: "Delete",
+  nameOf: ({ name }: Passkey) => name,
+  input: ({ id }) => ({ params: { id } }),
+  warning: "It no longer signs you in. Remove it on your computer or phone as well.",
+});
+
 function Passkeys() {
   const passkeys = useCall("me.passkeys", {});
-  const [naming, setNaming] = useState<Passkey>();
-  const removal = useRemoval({
-    row: "me.delete_passkey",
-    title: "Delete a passkey",
-    verb: "Delete",
-    nameOf: ({ name }: Passkey) => name,
-    input: ({ id }) => ({ params: { id } }),
-    warning: "It no longer signs you in. Remove it on your computer or phone as well.",
-  });
   return (
     <Section
       title="Passkeys"
@@ -46,7 +47,7 @@ function Passkeys() {
         <DialogButton
           icon={<Plus size={15} />}
           why={hasPasskeys ? undefined : "Browsers offer passkeys over HTTPS and on localhost only."}
-          dialog={(close) => <AddPasskey onClose={close} />}
+          dialog={<AddPasskey />}
         >
           Add a passkey
         </DialogButton>
@@ -73,40 +74,46 @@ function Passkeys() {
             end: true,
             cell: (passkey) => (
               <span className="inline-flex">
-                <IconButton label={`Name ${passkey.name}`} row="me.rename_passkey" onClick={() => setNaming(passkey)}>
+                <DialogIconButton
+                  label={`Name ${passkey.name}`}
+                  row="me.rename_passkey"
+                  dialog={<NamePasskey passkey={passkey} />}
+                >
                   <Pencil size={15} />
-                </IconButton>
-                {removal.button(passkey)}
+                </DialogIconButton>
+                {passkeyRemoval.button(passkey)}
               </span>
             ),
           },
         ]}
       />
-      {naming !== undefined && (
-        <ActionDialog
-          row="me.rename_passkey"
-          title="Name the passkey"
-          submit="Save"
-          input={(form) => ({ params: { id: naming.id }, body: { name: textOf(form, "name").trim() } })}
-          onClose={() => setNaming(undefined)}
-        >
-          <TextField name="name" label="Name" defaultValue={naming.name} maxLength={100} required />
-        </ActionDialog>
-      )}
-      {removal.dialog}
     </Section>
   );
 }
 
-function AddPasskey({ onClose }: { readonly onClose: () => void }) {
+function NamePasskey({ passkey: { id, name } }: { readonly passkey: Passkey }) {
+  return (
+    <ActionDialog
+      row="me.rename_passkey"
+      title="Name the passkey"
+      submit="Save"
+      input={(form) => ({ params: { id }, body: { name: textOf(form, "name").trim() } })}
+    >
+      <TextField name="name" label="Name" defaultValue={name} maxLength={100} required />
+    </ActionDialog>
+  );
+}
+
+function AddPasskey() {
+  const { finish } = useDialog();
   const queries = useQueryClient();
   const add = async (form: FormData) => {
     await addPasskey(textOf(form, "name").trim());
-    onClose();
+    finish();
     await queries.invalidateQueries();
   };
   return (
-    <FormDialog title="Add a passkey" submit="Create it" onSubmit={add} onClose={onClose}>
+    <FormDialog title="Add a passkey" submit="Create it" onSubmit={add}>
       <TextField
         name="name"
         label="Name"
@@ -118,16 +125,17 @@ function AddPasskey({ onClose }: { readonly onClose: () => void }) {
   );
 }
 
+const identityRemoval = createRemoval({
+  row: "me.unlink_identity",
+  title: "Unlink an account",
+  verb: "Unlink",
+  nameOf: ({ label }: Identity) => label,
+  input: ({ id }) => ({ params: { id } }),
+  warning: "It no longer signs you in.",
+});
+
 function Identities({ providers }: { readonly providers: readonly OfferedProvider[] }) {
   const identities = useCall("me.identities", {});
-  const removal = useRemoval({
-    row: "me.unlink_identity",
-    title: "Unlink an account",
-    verb: "Unlink",
-    nameOf: ({ label }: Identity) => label,
-    input: ({ id }) => ({ params: { id } }),
-    warning: "It no longer signs you in.",
-  });
   const { person } = useMe();
   const own = identities.data?.identities ?? [];
   if (providers.length === 0 && own.length === 0) return null;
@@ -152,7 +160,7 @@ function Identities({ providers }: { readonly providers: readonly OfferedProvide
           { head: "Provider", cell: ({ provider, issuer }) => <Plain>{provider ?? `${issuer} (removed)`}</Plain> },
           { head: "Account", grow: true, cell: ({ label }) => <Plain>{label}</Plain> },
           timeColumn("Last used", (row: Identity) => row.last_used_at),
-          removal.column,
+          identityRemoval.column,
         ]}
       />
       {toProve.length > 0 && (
@@ -161,7 +169,6 @@ function Identities({ providers }: { readonly providers: readonly OfferedProvide
           <ByProvider providers={toProve} wish={{ to: "prove" }} verb="Sign in again with" />
         </p>
       )}
-      {removal.dialog}
     </Section>
   );
 }

@@ -1,83 +1,65 @@
 import { Plus } from "lucide-react";
-import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
-import { useAction, useCall, useMe } from "../../data/api.ts";
+import { useCall, useMe } from "../../data/api.ts";
 import { plural } from "../../data/format.ts";
 import { textOf, NumberField, TextField } from "../../ui/field.tsx";
+import { ActionButton } from "../../ui/action-button.tsx";
 import { ActionDialog, ConfirmAction } from "../../ui/action-dialog.tsx";
-import { Button, DialogButton } from "../../ui/button.tsx";
+import { DialogButton } from "../../ui/button.tsx";
 import { List, timeColumn, type Column } from "../../ui/table.tsx";
-import { Page, Problem } from "../../ui/page.tsx";
+import { Page } from "../../ui/page.tsx";
 import { State, Plain } from "../../ui/text.tsx";
 import { Accounts } from "../people/accounts.tsx";
 
 type Org = Answer<"orgs.list">["orgs"][number];
-type Open = { readonly kind: "edit" | "rescue" | "disable"; readonly org: Org };
 
 /** The page of all organizations of the platform. */
 export function OrgsPage() {
   const orgs = useCall("orgs.list", {});
-  const enable = useAction("orgs.enable");
-  const own = useMe().organization.slug;
-  const [open, setOpen] = useState<Open>();
-  const close = () => setOpen(undefined);
-  const doing = { own, onOpen: setOpen, onEnable: (slug: string) => enable.mutate({ params: { slug } }) };
   return (
     <Page
       title="Organizations"
       actions={
-        <DialogButton look="primary" icon={<Plus size={15} />} dialog={(shut) => <CreateOrg onClose={shut} />}>
+        <DialogButton look="primary" icon={<Plus size={15} />} dialog={<CreateOrg />}>
           New organization
         </DialogButton>
       }
     >
-      {enable.error !== null && <Problem error={enable.error} />}
       <List
         of={orgs}
         caption="Organizations"
         rows={(data) => data.orgs}
         keyOf={({ id }) => id}
-        columns={columnsFor(doing)}
-        phone={(org) => <Item org={org} {...doing} />}
+        columns={columns}
+        phone={(org) => <Item org={org} />}
       />
       {orgs.data !== undefined && <Accounts />}
-      {open?.kind === "edit" && <EditOrg org={open.org} onClose={close} />}
-      {open?.kind === "rescue" && <Rescue org={open.org} onClose={close} />}
-      {open?.kind === "disable" && <Disable org={open.org} onClose={close} />}
     </Page>
   );
 }
 
-interface ColumnsOf {
-  readonly own: string;
-  readonly onOpen: (open: Open) => void;
-  readonly onEnable: (slug: string) => void;
+const columns: readonly Column<Org>[] = [
+  { head: "State", cell: ({ state }) => <State of={state} {...(state === "active" ? { word: "Active" } : {})} /> },
+  {
+    head: "Organization",
+    grow: true,
+    cell: ({ slug, name }) => (
+      <span className="flex flex-col leading-4.5">
+        <span className="font-medium">{slug}</span>
+        <Plain className="truncate text-xs text-faint">{name}</Plain>
+      </span>
+    ),
+  },
+  { head: "Projects", end: true, wide: true, cell: ({ projects, max_projects: most }) => `${projects} of ${most}` },
+  timeColumn("Created", (row) => row.created_at),
+  { head: "", end: true, cell: (org) => <Actions org={org} /> },
+];
+
+interface OfOrg {
+  readonly org: Org;
 }
 
-function columnsFor(doing: ColumnsOf): readonly Column<Org>[] {
-  return [
-    { head: "State", cell: ({ state }) => <State of={state} {...(state === "active" ? { word: "Active" } : {})} /> },
-    {
-      head: "Organization",
-      grow: true,
-      cell: ({ slug, name }) => (
-        <span className="flex flex-col leading-4.5">
-          <span className="font-medium">{slug}</span>
-          <Plain className="truncate text-xs text-faint">{name}</Plain>
-        </span>
-      ),
-    },
-    { head: "Projects", end: true, wide: true, cell: ({ projects, max_projects: most }) => `${projects} of ${most}` },
-    timeColumn("Created", (row) => row.created_at),
-    {
-      head: "",
-      end: true,
-      cell: (org) => <Actions org={org} {...doing} />,
-    },
-  ];
-}
-
-function Item({ org, ...doing }: ColumnsOf & { readonly org: Org }) {
+function Item({ org }: OfOrg) {
   const { slug, name, state, projects, max_projects: most } = org;
   return (
     <>
@@ -89,45 +71,39 @@ function Item({ org, ...doing }: ColumnsOf & { readonly org: Org }) {
         <Plain>{name}</Plain> · {projects} of {plural(most, "project")}
       </p>
       <div className="-mx-3 -mb-1.5">
-        <Actions org={org} {...doing} />
+        <Actions org={org} />
       </div>
     </>
   );
 }
 
-function Actions({ org, own, onOpen, onEnable }: ColumnsOf & { readonly org: Org }) {
+function Actions({ org }: OfOrg) {
+  const own = useMe().organization.slug;
   return (
     <span className="inline-flex">
-      <Button look="quiet" className="h-7" onClick={() => onOpen({ kind: "edit", org })}>
+      <DialogButton look="quiet" dialog={<EditOrg org={org} />}>
         Edit
-      </Button>
-      <Button look="quiet" className="h-7" onClick={() => onOpen({ kind: "rescue", org })}>
+      </DialogButton>
+      <DialogButton look="quiet" dialog={<Rescue org={org} />}>
         Owner token
-      </Button>
+      </DialogButton>
       {org.state === "active" ? (
-        <Button
+        <DialogButton
           look="quiet"
-          className="h-7"
           why={org.slug === own ? "This is your own organization." : undefined}
-          onClick={() => onOpen({ kind: "disable", org })}
+          dialog={<Disable org={org} />}
         >
           Suspend
-        </Button>
+        </DialogButton>
       ) : (
-        <Button look="quiet" className="h-7" onClick={() => onEnable(org.slug)}>
-          Enable
-        </Button>
+        <ActionButton look="quiet" row="orgs.enable" label="Enable" input={{ params: { slug: org.slug } }} />
       )}
     </span>
   );
 }
 
-interface DialogOf {
-  readonly onClose: () => void;
-}
-
 /** Creates an organization and shows its owner's token once. */
-export function CreateOrg({ onClose }: DialogOf) {
+export function CreateOrg() {
   return (
     <ActionDialog
       row="orgs.create"
@@ -135,7 +111,6 @@ export function CreateOrg({ onClose }: DialogOf) {
       submit="Create"
       input={(form) => ({ body: { slug: textOf(form, "slug"), ...detailsOf(form) } })}
       secret={{ title: "Its owner's token", of: (answer) => answer.owner_token }}
-      onClose={onClose}
     >
       <TextField name="slug" label="Slug" required mono maxLength={40} />
       <Details name="" most={10} />
@@ -143,18 +118,13 @@ export function CreateOrg({ onClose }: DialogOf) {
   );
 }
 
-interface OfOrg extends DialogOf {
-  readonly org: Org;
-}
-
-function EditOrg({ org, onClose }: OfOrg) {
+function EditOrg({ org }: OfOrg) {
   return (
     <ActionDialog
       row="orgs.update"
       title={`Edit ${org.slug}`}
       submit="Save"
       input={(form) => ({ params: { slug: org.slug }, body: detailsOf(form) })}
-      onClose={onClose}
     >
       <Details name={org.name} most={org.max_projects} />
     </ActionDialog>
@@ -162,7 +132,7 @@ function EditOrg({ org, onClose }: OfOrg) {
 }
 
 /** Creates an owner token for an organization that lost its own, and shows it once. */
-function Rescue({ org, onClose }: OfOrg) {
+function Rescue({ org }: OfOrg) {
   return (
     <ActionDialog
       row="orgs.rescue"
@@ -170,7 +140,6 @@ function Rescue({ org, onClose }: OfOrg) {
       submit="Create"
       input={() => ({ params: { slug: org.slug } })}
       secret={{ title: "The owner's token", of: (answer) => answer.owner_token }}
-      onClose={onClose}
     >
       For an organization whose owner tokens are lost. Its holder may do everything there.
     </ActionDialog>
@@ -190,7 +159,7 @@ function detailsOf(form: FormData) {
   return { name: textOf(form, "name"), max_projects: Number(textOf(form, "max_projects")) };
 }
 
-function Disable({ org, onClose }: OfOrg) {
+function Disable({ org }: OfOrg) {
   return (
     <ConfirmAction
       row="orgs.disable"
@@ -198,7 +167,6 @@ function Disable({ org, onClose }: OfOrg) {
       submit="Suspend"
       typed={org.slug}
       input={{ params: { slug: org.slug } }}
-      onClose={onClose}
     >
       Its tokens, applications and cron jobs stop. Nothing is deleted; enabling it brings the same deployments back.
     </ConfirmAction>

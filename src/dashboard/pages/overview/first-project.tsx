@@ -5,11 +5,12 @@ import { call, useClient, useRecognised, useWhyNot } from "../../data/api.ts";
 import { slugOf } from "../../data/format.ts";
 import { chosenFolders } from "../../data/chosen-folders.ts";
 import type { PackedFolder } from "../../data/packed-folder.ts";
-import { Button, Command } from "../../ui/button.tsx";
+import { Command, DialogButton } from "../../ui/button.tsx";
 import { FolderDrop } from "../../ui/folder-drop.tsx";
+import { CreateProject } from "../projects/create-project.tsx";
 
 /** Shown instead of the overview while there is no project: three ways to the first deployment. */
-export function FirstProject({ onCreate }: { readonly onCreate: () => void }) {
+export function FirstProject() {
   const client = useClient();
   const why = useWhyNot("projects.create");
   const navigate = useNavigate();
@@ -42,9 +43,9 @@ export function FirstProject({ onCreate }: { readonly onCreate: () => void }) {
         </p>
       </div>
       <div className="flex flex-wrap items-center gap-3 border-t border-line pt-4 text-sm text-muted">
-        <Button icon={<Plus size={15} />} row="projects.create" onClick={onCreate}>
+        <DialogButton icon={<Plus size={15} />} row="projects.create" dialog={<CreateProject />}>
           Template or repository
-        </Button>
+        </DialogButton>
         From a template, from a repository on GitHub or elsewhere, or empty, to set its variables and database first.
       </div>
     </section>

@@ -1,12 +1,12 @@
 import { Link, type LinkProps } from "@tanstack/react-router";
 import { ArrowRight, Plus } from "lucide-react";
-import { Suspense, lazy, useState, type ReactNode } from "react";
+import { Suspense, lazy, type ReactNode } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
 import { compareNames, count, isNamedBySlug, plural, shortCommit, visible } from "../../data/format.ts";
 import { loadPart } from "../../data/load-part.ts";
 import { standOf, troublesOf, type OverviewProject } from "../../frame/stand.ts";
-import { Button, CopyButton } from "../../ui/button.tsx";
+import { CopyButton, DialogButton } from "../../ui/button.tsx";
 import { FilterBox, useFilter, useHasFilter } from "../../ui/filter-box.tsx";
 import { OutsideLink } from "../../ui/outside-link.tsx";
 import { Page, View } from "../../ui/page.tsx";
@@ -23,28 +23,26 @@ const FirstProject = lazy(async () => ({
 
 export function OverviewPage() {
   const overview = useCall("overview.get", {});
-  const [creating, setCreating] = useState(false);
   const create = (
-    <Button look="primary" icon={<Plus size={15} />} row="projects.create" onClick={() => setCreating(true)}>
+    <DialogButton look="primary" icon={<Plus size={15} />} row="projects.create" dialog={<CreateProject />}>
       New project
-    </Button>
+    </DialogButton>
   );
   return (
     <Page title="Overview" actions={create}>
-      <View of={overview}>{(data) => <Projects data={data} onCreate={() => setCreating(true)} />}</View>
-      <Suspense>{creating && <CreateProject onClose={() => setCreating(false)} />}</Suspense>
+      <View of={overview}>{(data) => <Projects data={data} />}</View>
     </Page>
   );
 }
 
-function Projects({ data, onCreate }: { readonly data: Answer<"overview.get">; readonly onCreate: () => void }) {
+function Projects({ data }: { readonly data: Answer<"overview.get"> }) {
   const text = useFilter();
   const { totals, projects } = data;
   const hasFilter = useHasFilter(projects.length);
   if (projects.length === 0)
     return (
       <Suspense>
-        <FirstProject onCreate={onCreate} />
+        <FirstProject />
       </Suspense>
     );
   const shown = projects

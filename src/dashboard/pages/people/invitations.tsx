@@ -1,6 +1,6 @@
 import type { Answer } from "../../../contract/client.ts";
-import { useAction, useCall, useWhyNot } from "../../data/api.ts";
-import { RemoveButton } from "../../ui/button.tsx";
+import { useCall, useWhyNot } from "../../data/api.ts";
+import { ActionButton } from "../../ui/action-button.tsx";
 import { List, timeColumn } from "../../ui/table.tsx";
 import { Plain } from "../../ui/text.tsx";
 import { Rights } from "./rights.tsx";
@@ -14,7 +14,6 @@ export function Invitations() {
 
 function Open() {
   const invites = useCall("people.invites", {});
-  const revoke = useAction("people.revoke");
   if ((invites.data?.invites.length ?? 0) === 0) return null;
   return (
     <List
@@ -34,10 +33,12 @@ function Open() {
           head: "",
           end: true,
           cell: ({ id, email }) => (
-            <RemoveButton
+            <ActionButton
+              look="quiet"
               row="people.revoke"
-              label={`Revoke the invitation ${email ?? id}`}
-              onClick={() => revoke.mutate({ params: { id } })}
+              label="Revoke"
+              aria-label={`Revoke the invitation ${email ?? id}`}
+              input={{ params: { id } }}
             />
           ),
         },

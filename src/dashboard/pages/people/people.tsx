@@ -1,10 +1,11 @@
 import { Pencil, UserPlus } from "lucide-react";
-import { useState, type ReactNode } from "react";
-import { useAction, useCall, useMe, useWhyNot } from "../../data/api.ts";
-import { Button, IconButton, DialogButton } from "../../ui/button.tsx";
+import { useState } from "react";
+import { useCall, useMe, useWhyNot } from "../../data/api.ts";
+import { ActionButton } from "../../ui/action-button.tsx";
+import { DialogButton, DialogIconButton } from "../../ui/button.tsx";
 import { List, timeColumn, type Column } from "../../ui/table.tsx";
-import { Section, Empty, Problem } from "../../ui/page.tsx";
-import { useRemoval, ActionDialog } from "../../ui/action-dialog.tsx";
+import { Section, Empty } from "../../ui/page.tsx";
+import { createRemoval, ActionDialog } from "../../ui/action-dialog.tsx";
 import { Invitations } from "./invitations.tsx";
 import { NameAndEmail } from "./name-and-email.tsx";
 import { Rights, type Member } from "./rights.tsx";
@@ -16,20 +17,12 @@ import { SomeProjects } from "../tokens/several.tsx";
 /** Lists the people of the organization, and its open invitations. */
 export function People() {
   const members = useCall("people.list", {});
-  const [changing, setChanging] = useState<Member>();
-  const removal = useRemoval({
-    row: "people.remove",
-    title: "Remove a person",
-    nameOf: ({ name }: Member) => name,
-    input: ({ id }) => ({ params: { id } }),
-    warning: "Their sessions, and the tokens and SSH keys that they created here, end within a second.",
-  });
   return (
     <Section
       title="People"
       lead="Each signs in with a passkey of their own, and is named in the activity."
       actions={
-        <DialogButton icon={<UserPlus size={15} />} row="people.invite" dialog={(close) => <Invite onClose={close} />}>
+        <DialogButton icon={<UserPlus size={15} />} row="people.invite" dialog={<Invite />}>
           Invite a person
         </DialogButton>
       }
@@ -39,7 +32,7 @@ export function People() {
         of={members}
         caption="People"
         rows={(data) => data.members}
-        columns={columnsFor(setChanging, removal.button)}
+        columns={columns}
         keyOf={({ id }) => id}
         empty={
           <Empty title="Nobody has an account here yet" command="berth members invite">
@@ -48,58 +41,55 @@ export function People() {
         }
       />
       <Invitations />
-      {changing !== undefined && <ChangeMember member={changing} onClose={() => setChanging(undefined)} />}
-      {removal.dialog}
     </Section>
   );
 }
 
+const removal = createRemoval({
+  row: "people.remove",
+  title: "Remove a person",
+  nameOf: ({ name }: Member) => name,
+  input: ({ id }) => ({ params: { id } }),
+  warning: "Their sessions, and the tokens and SSH keys that they created here, end within a second.",
+});
+
 /** Offers an account to an owner who is signed in with a token. */
 function OwnAccount() {
   const { person, platform_admin: admin } = useMe();
-  const invite = useAction("people.invite");
   if (person !== null || useWhyNot("people.invite") !== undefined) return null;
-  const body = { role: "owner", ...(admin && { platform_admin: true }) } as const;
-  const begin = () => invite.mutate({ body }, { onSuccess: ({ url }) => location.assign(url ?? "/") });
   return (
     <div className="mb-4 flex flex-wrap items-center gap-3 rounded-md border border-line bg-panel px-4 py-3 text-sm">
       <p className="min-w-56 flex-1">You are signed in with a token. With an account you sign in with a passkey.</p>
-      <Button busy={invite.isPending} onClick={begin}>
-        Make an account for yourself
-      </Button>
-      {invite.error !== null && <Problem error={invite.error} />}
+      <ActionButton
+        row="people.invite"
+        label="Make an account for yourself"
+        input={{ body: { role: "owner", ...(admin && { platform_admin: true }) } }}
+        onDone={({ url }) => location.assign(url ?? "/")}
+      />
     </div>
   );
 }
 
-type Of<T> = (member: Member) => T;
-
-function columnsFor(onChange: Of<void>, removeButton: Of<ReactNode>): readonly Column<Member>[] {
-  return [
-    {
-      head: "Name",
-      grow: true,
-      cell: (member) => <NameAndEmail of={member} />,
-    },
-    { head: "Role", cell: (member) => <Rights of={member} /> },
-    timeColumn("Last used", (row) => row.last_used_at, { none: "never" }),
-    {
-      head: "",
-      end: true,
-      cell: (member) => (
-        <span className="inline-flex">
-          <IconButton label={`Change ${member.name}`} row="people.update" onClick={() => onChange(member)}>
-            <Pencil size={15} />
-          </IconButton>
-          {removeButton(member)}
-        </span>
-      ),
-    },
-  ];
-}
+const columns: readonly Column<Member>[] = [
+  { head: "Name", grow: true, cell: (member) => <NameAndEmail of={member} /> },
+  { head: "Role", cell: (member) => <Rights of={member} /> },
+  timeColumn("Last used", (row) => row.last_used_at, { none: "never" }),
+  {
+    head: "",
+    end: true,
+    cell: (member) => (
+      <span className="inline-flex">
+        <DialogIconButton label={`Change ${member.name}`} row="people.update" dialog={<ChangeMember member={member} />}>
+          <Pencil size={15} />
+        </DialogIconButton>
+        {removal.button(member)}
+      </span>
+    ),
+  },
+];
 
 /** Changes a person's role and projects. */
-function ChangeMember({ member, onClose }: { readonly member: Member; readonly onClose: () => void }) {
+function ChangeMember({ member }: { readonly member: Member }) {
   const { fields, role, projects } = useRights(member);
   return (
     <ActionDialog
@@ -107,7 +97,6 @@ function ChangeMember({ member, onClose }: { readonly member: Member; readonly o
       title={`Change the rights of ${member.name}`}
       submit="Change"
       input={() => ({ params: { id: member.id }, body: { role, projects: projects && [...projects] } })}
-      onClose={onClose}
     >
       {fields}
       <p className="text-sm text-muted">
@@ -118,7 +107,7 @@ function ChangeMember({ member, onClose }: { readonly member: Member; readonly o
 }
 
 /** Makes an invitation, and shows its link once. */
-function Invite({ onClose }: { readonly onClose: () => void }) {
+function Invite() {
   const { fields, role, projects } = useRights({ role: "member", projects: null });
   const input = (form: FormData) => {
     const email = textOf(form, "email").trim();
@@ -140,7 +129,6 @@ function Invite({ onClose }: { readonly onClose: () => void }) {
             ? `The link was mailed to ${email}. It works once, within seven days.`
             : `${problem === null ? "" : `No mail could be sent: ${problem} `}Send this link to one person.`,
       }}
-      onClose={onClose}
     >
       {fields}
       <TextField

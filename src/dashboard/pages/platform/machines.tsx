@@ -1,11 +1,11 @@
 import { Plus } from "lucide-react";
-import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall, useDryRun } from "../../data/api.ts";
 import { bytes, compareNames, plural } from "../../data/format.ts";
 import { ActionDialog, ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Command, DialogButton } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
+import { useOpenDialog } from "../../ui/dialogs.tsx";
 import { Section, View } from "../../ui/page.tsx";
 import { Status, Tag, Mono, Plain, type Tone } from "../../ui/text.tsx";
 import { Table, type Column } from "../../ui/table.tsx";
@@ -31,7 +31,7 @@ function Swarm({ machines }: { readonly machines: readonly PooledMachine[] }) {
       title="Machines of the swarm"
       lead="Where replicas run. A replica starts on a machine that is ready."
       actions={
-        <DialogButton icon={<Plus size={15} />} row="platform.join" dialog={(close) => <Join onClose={close} />}>
+        <DialogButton icon={<Plus size={15} />} row="platform.join" dialog={<Join />}>
           Add a machine
         </DialogButton>
       }
@@ -88,24 +88,18 @@ function MachineState({ machine: { state, takes_replicas, guarded } }: { readonl
   return <Status tone={tone}>{word}</Status>;
 }
 
-function Actions({ machine }: Pick<ChangeProps, "machine">) {
+function Actions({ machine }: ChangeProps) {
   const { takes_replicas: isUsed } = machine;
   return (
     <span className="inline-flex max-sm:flex-col max-sm:items-end">
-      <DialogButton
-        look="quiet"
-        className="h-7"
-        row="platform.drain"
-        dialog={(close) => <Drain machine={machine} onClose={close} />}
-      >
+      <DialogButton look="quiet" row="platform.drain" dialog={<Drain machine={machine} />}>
         {isUsed ? "Drain" : "Use again"}
       </DialogButton>
       <DialogButton
         look="quiet"
-        className="h-7"
         row="platform.dismiss"
         why={whyNotRemoved(machine)}
-        dialog={(close) => <Remove machine={machine} onClose={close} />}
+        dialog={<Remove machine={machine} />}
       >
         Remove
       </DialogButton>
@@ -120,19 +114,16 @@ function whyNotRemoved({ role, state, takes_replicas, replicas }: PooledMachine)
 
 interface ChangeProps {
   readonly machine: PooledMachine;
-  readonly onClose: () => void;
 }
 
-/** Drains a machine, or uses it again. What it does is kept while its answer comes. */
-function Drain({ machine: { id, name, replicas, takes_replicas }, onClose }: ChangeProps) {
-  const [isDrained] = useState(takes_replicas);
+/** Drains a machine, or uses it again. */
+function Drain({ machine: { id, name, replicas, takes_replicas: isDrained } }: ChangeProps) {
   return (
     <ActionDialog
       row="platform.drain"
       title={isDrained ? `Drain ${name}` : `Use ${name} again`}
       submit={isDrained ? "Drain" : "Use again"}
       input={() => ({ params: { machine: id }, body: { takes_replicas: !isDrained } })}
-      onClose={onClose}
     >
       <p className="text-sm text-muted">
         {isDrained
@@ -143,18 +134,11 @@ function Drain({ machine: { id, name, replicas, takes_replicas }, onClose }: Cha
   );
 }
 
-function Remove({ machine: { id, name }, onClose }: ChangeProps) {
+function Remove({ machine: { id, name } }: ChangeProps) {
   const params = { machine: id };
   const reach = useDryRun("platform.dismiss", { params });
   return (
-    <ConfirmAction
-      row="platform.dismiss"
-      title={`Remove ${name}`}
-      submit="Remove"
-      typed={name}
-      input={{ params }}
-      onClose={onClose}
-    >
+    <ConfirmAction row="platform.dismiss" title={`Remove ${name}`} submit="Remove" typed={name} input={{ params }}>
       <p>It leaves the swarm and gets no replicas any more.</p>
       <View of={reach}>{(data) => <Touched projects={data.would_change?.detail["projects"]} />}</View>
       <p className="mt-3">
@@ -183,25 +167,24 @@ function Touched({ projects }: { readonly projects: unknown }) {
   );
 }
 
-function Join({ onClose }: { readonly onClose: () => void }) {
-  const [script, setScript] = useState<string>();
-  if (script !== undefined)
-    return (
-      <Dialog title="Add a machine" shape="wide" onClose={onClose}>
-        <p className="mb-4 text-sm text-muted">
-          Run this as root on the new machine. It holds the swarm's secrets: keep it to yourself.
-        </p>
-        <Command>{script.trimEnd()}</Command>
-      </Dialog>
-    );
+function Join() {
+  const openDialog = useOpenDialog();
   return (
     <ActionDialog
       row="platform.join"
       title="Add a machine"
       submit="Show the script"
       input={() => ({})}
-      onDone={(answer) => setScript(answer.script ?? "")}
-      onClose={onClose}
+      onDone={({ script }) =>
+        openDialog(
+          <Dialog title="Add a machine" shape="wide">
+            <p className="mb-4 text-sm text-muted">
+              Run this as root on the new machine. It holds the swarm's secrets: keep it to yourself.
+            </p>
+            <Command>{(script ?? "").trimEnd()}</Command>
+          </Dialog>,
+        )
+      }
     >
       <p className="text-sm text-muted">
         A script joins a machine with docker.io and nftables to the swarm. It contains the swarm's secrets, so the

@@ -22,7 +22,7 @@ function OperatorsRuntime({ slug }: { readonly slug: string }) {
       title="Runtime"
       lead="What the project's replicas run in. Only the operator sees and changes it."
       actions={
-        <DialogButton why={why} dialog={(close) => <MoveDialog slug={slug} onClose={close} />}>
+        <DialogButton why={why} dialog={<MoveDialog slug={slug} />}>
           Move
         </DialogButton>
       }
@@ -52,16 +52,12 @@ function OperatorsRuntime({ slug }: { readonly slug: string }) {
   );
 }
 
-interface MoveProps {
-  readonly slug: string;
-  readonly onClose: () => void;
-}
-
-export function MoveDialog({ slug, onClose }: MoveProps) {
+export function MoveDialog({ slug }: { readonly slug: string }) {
   const params = { org: useMe().organization.slug, slug };
   const { data } = useCall("platform.runtime", { params });
-  const others = data?.available.filter((each) => each !== data.runtime) ?? [];
-  const why = others.length === 0 ? "This platform has one runtime." : notLive(data?.runtime);
+  if (data === undefined) return null;
+  const others = data.available.filter((each) => each !== data.runtime);
+  const why = others.length === 0 ? "This platform has one runtime." : notLive(data.runtime);
   return (
     <ActionDialog
       row="platform.move"
@@ -69,12 +65,11 @@ export function MoveDialog({ slug, onClose }: MoveProps) {
       submit="Move"
       why={why}
       input={(form) => ({ params, body: { runtime: textOf(form, "runtime") } })}
-      onClose={onClose}
     >
       <SelectField name="runtime" label="Runtime" options={others.map((each) => [each, each])} />
       <p className="text-sm text-muted">
         The live commit is built for it, started beside the present deployment, checked for health, then switched to. If
-        it does not become healthy, <Mono>{data?.runtime ?? ""}</Mono> goes on serving.
+        it does not become healthy, <Mono>{data.runtime ?? ""}</Mono> goes on serving.
       </p>
     </ActionDialog>
   );

@@ -1,11 +1,12 @@
 import { ArrowUpCircle, Plus } from "lucide-react";
 import type { Answer } from "../../../contract/client.ts";
-import { useAction, useCall } from "../../data/api.ts";
+import { useCall } from "../../data/api.ts";
 import { bytes, capitalized } from "../../data/format.ts";
+import { ActionButton } from "../../ui/action-button.tsx";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
-import { Button, DialogButton } from "../../ui/button.tsx";
+import { DialogButton } from "../../ui/button.tsx";
 import { List, type Column } from "../../ui/table.tsx";
-import { Section, Empty, View, Problem } from "../../ui/page.tsx";
+import { Section, Empty, View } from "../../ui/page.tsx";
 import { State, Tag, Ago, Mono } from "../../ui/text.tsx";
 
 type Versions = Answer<"platform.versions">;
@@ -33,7 +34,7 @@ export function Upgrade() {
                   icon={<ArrowUpCircle size={15} />}
                   row="platform.upgrade"
                   why={upgrade?.status === "in_progress" ? "An upgrade is under way." : undefined}
-                  dialog={(close) => <UpgradeDialog to={newer} onClose={close} />}
+                  dialog={<UpgradeDialog to={newer} />}
                 >
                   Upgrade to {newer}
                 </DialogButton>
@@ -48,14 +49,13 @@ export function Upgrade() {
   );
 }
 
-function UpgradeDialog({ to, onClose }: { readonly to: string; readonly onClose: () => void }) {
+function UpgradeDialog({ to }: { readonly to: string }) {
   return (
     <ActionDialog
       row="platform.upgrade"
       title={`Upgrade to Berth ${to}`}
       submit="Upgrade"
       input={() => ({ body: { source: to } })}
-      onClose={onClose}
     >
       <p className="text-sm text-muted">
         Berth verifies the release, backs the platform up, copies its database, tries the new version on the copy, and
@@ -91,26 +91,21 @@ function Newest({
 
 export function PlatformBackups() {
   const backups = useCall("platform.backups", {}, { pollMs: workingMs });
-  const create = useAction("platform.back_up");
   const isWorking = backups.data?.backups.some(({ status }) => status === "running") ?? false;
-  const action = (
-    <Button
-      icon={<Plus size={15} />}
-      busy={create.isPending}
-      row="platform.back_up"
-      why={isWorking ? "A backup is under way." : undefined}
-      onClick={() => create.mutate({})}
-    >
-      Back up the platform
-    </Button>
-  );
   return (
     <Section
       title="Backups of the platform"
       lead="Its database, keys, settings and repositories, each night. Only the recovery key opens them: keep it away from this machine."
-      actions={action}
+      actions={
+        <ActionButton
+          icon={<Plus size={15} />}
+          row="platform.back_up"
+          label="Back up the platform"
+          why={isWorking ? "A backup is under way." : undefined}
+          input={{}}
+        />
+      }
     >
-      {create.error !== null && <Problem error={create.error} />}
       <List
         of={backups}
         caption="Backups of the platform"

@@ -1,12 +1,12 @@
 import { Link, useNavigate } from "@tanstack/react-router";
 import { GitBranch, Plus } from "lucide-react";
-import { useState, type ReactNode } from "react";
 import type { Answer } from "../../../contract/client.ts";
-import { useAction, useCall, useProject, useSlug } from "../../data/api.ts";
+import { useCall, useProject, useSlug } from "../../data/api.ts";
 import { visible } from "../../data/format.ts";
 import { textOf, TextField } from "../../ui/field.tsx";
-import { ActionDialog, useRemoval } from "../../ui/action-dialog.tsx";
-import { Button, DialogButton, Command } from "../../ui/button.tsx";
+import { ActionButton } from "../../ui/action-button.tsx";
+import { ActionDialog, createRemoval } from "../../ui/action-dialog.tsx";
+import { DialogButton, Command } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { OutsideLink } from "../../ui/outside-link.tsx";
 import { List, type Column } from "../../ui/table.tsx";
@@ -28,26 +28,10 @@ export function PreviewsPage() {
   const slug = useSlug();
   const { data: project } = useProject();
   const previews = useCall("previews.list", { params: { slug } }, { pollMs: lookMs });
-  const [promoted, setPromoted] = useState<Preview>();
-  const [commented, setCommented] = useState<Preview>();
-  const removal = useRemoval({
-    row: "previews.delete",
-    title: "Delete a preview",
-    verb: "Delete",
-    nameOf: ({ branch }: Preview) => branch,
-    input: ({ branch }) => ({ params: { slug, preview: branch } }),
-    warning: "Its database, files and history are deleted for good; the branch stays in the repository.",
-  });
-  const doing = { removeButton: removal.button, onPromote: setPromoted, onComment: setCommented };
   // Agents that deploy to previews only make them on request, also where pushes make none.
   const isOff = project?.previews === null && project.agents === "deploy";
   const actions = !isOff && (
-    <DialogButton
-      look="primary"
-      icon={<Plus size={15} />}
-      row="previews.create"
-      dialog={(close) => <Create slug={slug} onClose={close} />}
-    >
+    <DialogButton look="primary" icon={<Plus size={15} />} row="previews.create" dialog={<Create slug={slug} />}>
       New preview
     </DialogButton>
   );
@@ -62,8 +46,8 @@ export function PreviewsPage() {
         caption="Previews"
         rows={(data) => data.previews}
         keyOf={({ id }) => id}
-        columns={columnsFor(doing)}
-        phone={(preview) => <PreviewItem preview={preview} {...doing} />}
+        columns={columns}
+        phone={(preview) => <PreviewItem preview={preview} />}
         empty={
           <Empty
             icon={<GitBranch size={24} />}
@@ -90,26 +74,21 @@ export function PreviewsPage() {
           </Empty>
         }
       />
-      {removal.dialog}
-      {promoted !== undefined && <Promote slug={slug} preview={promoted} onClose={() => setPromoted(undefined)} />}
-      {commented !== undefined && <Comment slug={slug} preview={commented} onClose={() => setCommented(undefined)} />}
     </Page>
   );
 }
 
 interface DialogProps {
   readonly slug: string;
-  readonly onClose: () => void;
 }
 
-function Create({ slug, onClose }: DialogProps) {
+function Create({ slug }: DialogProps) {
   return (
     <ActionDialog
       row="previews.create"
       title="New preview"
       submit="Build"
       input={(form) => ({ params: { slug }, body: { branch: textOf(form, "branch").trim() } })}
-      onClose={onClose}
     >
       <TextField name="branch" label="Branch" hint="A branch that was pushed to this project before." mono required />
     </ActionDialog>
@@ -117,10 +96,10 @@ function Create({ slug, onClose }: DialogProps) {
 }
 
 /** The text for a pull request, which Berth posts itself where it may. */
-function Comment({ slug, preview: { branch }, onClose }: DialogProps & { readonly preview: Preview }) {
+function Comment({ slug, preview: { branch } }: DialogProps & { readonly preview: Preview }) {
   const found = useCall("previews.comment", { params: { slug, preview: branch } });
   return (
-    <Dialog title={`Comment on ${visible(branch)}`} shape="wide" onClose={onClose}>
+    <Dialog title={`Comment on ${visible(branch)}`} shape="wide">
       <View of={found}>
         {({ text, request, posted, problem }) => (
           <>
@@ -147,7 +126,7 @@ function Comment({ slug, preview: { branch }, onClose }: DialogProps & { readonl
 }
 
 /** Promotes what the preview served when the user asked: by then it may serve something else. */
-function Promote({ slug, preview: { branch, commit }, onClose }: DialogProps & { readonly preview: Preview }) {
+function Promote({ slug, preview: { branch, commit } }: DialogProps & { readonly preview: Preview }) {
   const navigate = useNavigate();
   return (
     <ActionDialog
@@ -156,7 +135,6 @@ function Promote({ slug, preview: { branch, commit }, onClose }: DialogProps & {
       submit="Promote"
       input={() => ({ params: { slug, preview: branch }, body: { expected_commit: commit ?? undefined } })}
       onDone={() => void navigate({ to: "/projects/$slug/deployments", params: { slug } })}
-      onClose={onClose}
     >
       <p className="text-sm text-muted">
         The very image that runs in the preview of <Mono>{visible(branch)}</Mono>, of commit{" "}
@@ -167,28 +145,20 @@ function Promote({ slug, preview: { branch, commit }, onClose }: DialogProps & {
   );
 }
 
-function columnsFor(doing: Doing): readonly Column<Preview>[] {
-  return [
-    { head: "State", cell: ({ state }) => <State of={state} /> },
-    { head: "Branch", grow: true, cell: (preview) => <Named preview={preview} /> },
-    { head: "Address", cell: ({ url }) => <OutsideLink url={url} className={address} /> },
-    { head: "Created", wide: true, cell: ({ created_at: at }) => <Ago at={at} /> },
-    { head: "Ends", wide: true, cell: ({ expires_at: at }) => (at === null ? "pinned" : <Ago at={at} />) },
-    { head: "", end: true, cell: (preview) => <Acts preview={preview} {...doing} /> },
-  ];
-}
+const columns: readonly Column<Preview>[] = [
+  { head: "State", cell: ({ state }) => <State of={state} /> },
+  { head: "Branch", grow: true, cell: (preview) => <Named preview={preview} /> },
+  { head: "Address", cell: ({ url }) => <OutsideLink url={url} className={address} /> },
+  { head: "Created", wide: true, cell: ({ created_at: at }) => <Ago at={at} /> },
+  { head: "Ends", wide: true, cell: ({ expires_at: at }) => (at === null ? "pinned" : <Ago at={at} />) },
+  { head: "", end: true, cell: (preview) => <Acts preview={preview} /> },
+];
 
-interface Doing {
-  readonly removeButton: (preview: Preview) => ReactNode;
-  readonly onPromote: (preview: Preview) => void;
-  readonly onComment: (preview: Preview) => void;
-}
-
-interface ItemProps extends Doing {
+interface ItemProps {
   readonly preview: Preview;
 }
 
-function PreviewItem({ preview, ...doing }: ItemProps) {
+function PreviewItem({ preview }: ItemProps) {
   return (
     <div className="flex flex-col gap-2">
       <div className="flex min-w-0 flex-col gap-0.5">
@@ -198,12 +168,12 @@ function PreviewItem({ preview, ...doing }: ItemProps) {
           <State of={preview.state} /> <Ends at={preview.expires_at} />
         </p>
       </div>
-      <Acts preview={preview} {...doing} />
+      <Acts preview={preview} />
     </div>
   );
 }
 
-function Named({ preview: { slug, branch } }: Pick<ItemProps, "preview">) {
+function Named({ preview: { slug, branch } }: ItemProps) {
   return (
     <Link to="/projects/$slug" params={{ slug }} className="min-w-0 truncate font-medium hover:text-accent">
       {visible(branch)}
@@ -222,32 +192,47 @@ function Ends({ at }: { readonly at: string | null }) {
   );
 }
 
-function Acts({ preview, removeButton, onPromote, onComment }: ItemProps) {
+function Acts({ preview }: ItemProps) {
   const { branch, state, commit, expires_at } = preview;
   const slug = useSlug();
-  const isPinned = expires_at === null;
-  const pin = useAction(isPinned ? "previews.unpin" : "previews.pin");
   if (state === "removing") return null;
   const called = visible(branch);
+  const pin = expires_at === null ? "Unpin" : "Pin";
   return (
     <span className="flex flex-wrap items-center gap-1 sm:justify-end">
-      <Button row="previews.comment" aria-label={`Comment on ${called}`} onClick={() => onComment(preview)}>
-        Comment
-      </Button>
-      {commit !== null && (
-        <Button row="previews.promote" aria-label={`Promote ${called}`} onClick={() => onPromote(preview)}>
-          Promote
-        </Button>
-      )}
-      <Button
-        row={isPinned ? "previews.unpin" : "previews.pin"}
-        aria-label={`${isPinned ? "Unpin" : "Pin"} ${called}`}
-        busy={pin.isPending}
-        onClick={() => pin.mutate({ params: { slug, preview: branch } })}
+      <DialogButton
+        row="previews.comment"
+        aria-label={`Comment on ${called}`}
+        dialog={<Comment slug={slug} preview={preview} />}
       >
-        {isPinned ? "Unpin" : "Pin"}
-      </Button>
-      {removeButton(preview)}
+        Comment
+      </DialogButton>
+      {commit !== null && (
+        <DialogButton
+          row="previews.promote"
+          aria-label={`Promote ${called}`}
+          dialog={<Promote slug={slug} preview={preview} />}
+        >
+          Promote
+        </DialogButton>
+      )}
+      <ActionButton
+        row={pin === "Unpin" ? "previews.unpin" : "previews.pin"}
+        label={pin}
+        aria-label={`${pin} ${called}`}
+        input={{ params: { slug, preview: branch } }}
+      />
+      {removalIn(slug).button(preview)}
     </span>
   );
 }
+
+const removalIn = (slug: string) =>
+  createRemoval({
+    row: "previews.delete",
+    title: "Delete a preview",
+    verb: "Delete",
+    nameOf: ({ branch }: Preview) => branch,
+    input: ({ branch }) => ({ params: { slug, preview: branch } }),
+    warning: "Its database, files and history are deleted for good; the branch stays in the repository.",
+  });

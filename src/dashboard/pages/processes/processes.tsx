@@ -1,12 +1,15 @@
-import { RefreshCw } from "lucide-react";
+import { Pencil, RefreshCw } from "lucide-react";
+import type { ReactNode } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { limits } from "../../../contract/limits.ts";
-import { useAction, useCall, useWhyNot } from "../../data/api.ts";
-import { bytes } from "../../data/format.ts";
-import { Button, IconButton } from "../../ui/button.tsx";
-import { Select } from "../../ui/field.tsx";
+import { useCall } from "../../data/api.ts";
+import { bytes, plural } from "../../data/format.ts";
+import { ActionButton } from "../../ui/action-button.tsx";
+import { ActionDialog } from "../../ui/action-dialog.tsx";
+import { DialogButton } from "../../ui/button.tsx";
+import { textOf, NumberField } from "../../ui/field.tsx";
 import { List, type Column } from "../../ui/table.tsx";
-import { Section, Empty, Problem } from "../../ui/page.tsx";
+import { Section, Empty } from "../../ui/page.tsx";
 import { Status, Ago, Mono, type Tone } from "../../ui/text.tsx";
 import { HowToDeploy } from "../projects/how-to-deploy.tsx";
 
@@ -16,20 +19,13 @@ type Replica = Process["running"][number];
 /** Lists the replicas of each process type, with controls to scale and restart it. */
 export function Processes({ slug }: { readonly slug: string }) {
   const processes = useCall("processes.list", { params: { slug } });
-  const restart = useAction("processes.restart");
-  const scale = useAction("processes.set");
-  const problem = restart.error ?? scale.error;
   const all = processes.data?.processes ?? [];
   const action = (
-    <Button
+    <ActionButton
       icon={<RefreshCw size={14} />}
-      row="processes.restart"
       why={all.length === 0 ? "Nothing runs yet." : undefined}
-      busy={restart.isPending && restart.variables.body.type === undefined}
-      onClick={() => restart.mutate({ params: { slug }, body: {} })}
-    >
-      Restart all
-    </Button>
+      {...restartAll(slug)}
+    />
   );
   return (
     <Section
@@ -37,16 +33,11 @@ export function Processes({ slug }: { readonly slug: string }) {
       lead="The lines of the Procfile. A restart starts new replicas first, so that no request is lost."
       actions={action}
     >
-      {problem !== null && <Problem error={problem} />}
       <List
         of={processes}
         caption="Processes"
         rows={(data) => data.processes.flatMap(rowsOf)}
-        columns={columnsFor({
-          onScale: (type, replicas) => scale.mutate({ params: { slug, type }, body: { replicas } }),
-          onRestart: (type) => restart.mutate({ params: { slug }, body: { type } }),
-          busy: restart.isPending || scale.isPending,
-        })}
+        columns={columnsFor(slug)}
         keyOf={({ process, replica }) => `${process.type} ${replica?.deployment} ${replica?.replica}`}
         empty={
           <Empty title="Nothing runs yet" action={<HowToDeploy slug={slug} />}>
@@ -78,13 +69,7 @@ const states: Record<Replica["state"], readonly [Tone, string]> = {
   crashed: ["bad", "Crashed"],
 };
 
-interface Controls {
-  readonly onScale: (type: string, replicas: number) => void;
-  readonly onRestart: (type: string) => void;
-  readonly busy: boolean;
-}
-
-function columnsFor(controls: Controls): readonly Column<Row>[] {
+function columnsFor(slug: string): readonly Column<Row>[] {
   return [
     { head: "State", cell: ({ replica }) => <ReplicaState of={replica} /> },
     {
@@ -115,41 +100,74 @@ function columnsFor(controls: Controls): readonly Column<Row>[] {
       wide: true,
       cell: ({ replica }) => replica !== undefined && <Ago at={replica.since} className="text-muted" />,
     },
-    { head: "Replicas", end: true, cell: (row) => row.isFirst && <TypeControls row={row} {...controls} /> },
+    {
+      head: "Replicas",
+      end: true,
+      cell: ({ isFirst, process }) => isFirst && <TypeControls slug={slug} process={process} />,
+    },
   ];
 }
 
-function TypeControls({ row: { process }, onScale, onRestart, busy }: Controls & { readonly row: Row }) {
+interface OfProcess {
+  readonly slug: string;
+  readonly process: Process;
+}
+
+function TypeControls({ slug, process }: OfProcess) {
   const { type, replicas } = process;
-  const scaleRefused = useWhyNot("processes.set");
-  // Requests always need at least one replica.
-  const least = type === "web" ? 1 : 0;
   return (
     <span className="inline-flex items-center gap-1">
-      <Select
-        aria-label={`Replicas of ${type}`}
-        title={scaleRefused}
-        className="!w-20"
-        value={replicas}
-        disabled={busy || scaleRefused !== undefined}
-        onChange={(event) => onScale(type, Number(event.target.value))}
+      <DialogButton
+        icon={<Pencil size={13} />}
+        row="processes.set"
+        aria-label={`${plural(replicas, "replica")} of ${type}`}
+        dialog={<Scale slug={slug} process={process} />}
       >
-        {Array.from({ length: limits.replicas + 1 - least }, (_, index) => (
-          <option key={index}>{index + least}</option>
-        ))}
-      </Select>
-      <IconButton
-        label={`Restart ${type}`}
-        row="processes.restart"
-        aria-disabled={busy}
+        {replicas}
+      </DialogButton>
+      <ActionButton
+        look="quiet"
         className="max-sm:hidden"
-        onClick={() => busy || onRestart(type)}
+        row="processes.restart"
+        label={`Restart ${type}`}
+        aria-label={`Restart ${type}`}
+        input={{ params: { slug }, body: { type } }}
       >
         <RefreshCw size={14} />
-      </IconButton>
+      </ActionButton>
     </span>
   );
 }
+
+export function Scale({ slug, process: { type, replicas }, choice }: OfProcess & { readonly choice?: ReactNode }) {
+  return (
+    <ActionDialog
+      row="processes.set"
+      title={`Scale ${type}`}
+      submit="Scale"
+      input={(form) => ({ params: { slug, type }, body: { replicas: Number(textOf(form, "replicas")) } })}
+    >
+      {choice}
+      <NumberField
+        key={type}
+        name="replicas"
+        label="Replicas"
+        // Requests always need at least one replica.
+        min={type === "web" ? 1 : 0}
+        max={limits.replicas}
+        defaultValue={replicas}
+      />
+    </ActionDialog>
+  );
+}
+
+export const restartAll = (slug: string) =>
+  ({
+    row: "processes.restart",
+    label: "Restart all",
+    input: { params: { slug }, body: {} },
+    text: "New replicas are started first, so that no request is lost.",
+  }) as const;
 
 function ReplicaState({ of }: { readonly of: Replica | undefined }) {
   if (of === undefined) return <Status tone="off">None runs</Status>;

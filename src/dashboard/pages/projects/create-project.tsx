@@ -4,6 +4,7 @@ import { call, useAction, useCall, useClient, useMe, useWhyNot } from "../../dat
 import { slugOf } from "../../data/format.ts";
 import { textOf, Checkbox, SelectField, TextField } from "../../ui/field.tsx";
 import { FormDialog } from "../../ui/action-dialog.tsx";
+import { useDialog } from "../../ui/dialogs.tsx";
 import { FollowFields, followIn } from "../follow/follow-fields.tsx";
 import { NextSteps } from "../follow/next-steps.tsx";
 import { useDeployTemplate, type Template } from "../templates/use-deploy-template.ts";
@@ -11,26 +12,20 @@ import { useDeployTemplate, type Template } from "../templates/use-deploy-templa
 const [code, repository, image] = ["code", "repository", "image"] as const;
 
 /** Asks from where a project begins and for its name; then shows the project, or the build that deploys it. */
-export function CreateProject({ onClose }: { readonly onClose: () => void }) {
+export function CreateProject() {
   const { data } = useCall("templates.list", {});
   const [typed, setSlug] = useState<string>();
   const [from, setFrom] = useState<string>(code);
   const [source, setSource] = useState("");
   const template = data?.templates.find(({ name }) => name === from);
   const slug = typed ?? template?.name ?? slugOfSource(source);
-  const { begin, show, follow } = useBeginning(slug, onClose);
+  const { begin, show, follow } = useBeginning(slug);
   const why = useWhyNot("projects.create");
   const hasContainers = useMe().platform.runtime !== "process";
   const whyNoDatabase = useWhyNot("database.create");
   if (follow.data !== undefined) return <NextSteps made={follow.data} onClose={() => void show()} />;
   return (
-    <FormDialog
-      title="New project"
-      submit="Create"
-      why={why}
-      onSubmit={(form) => begin(form, template)}
-      onClose={onClose}
-    >
+    <FormDialog title="New project" submit="Create" why={why} onSubmit={(form) => begin(form, template)}>
       <SelectField
         name="from"
         label="Begin with"
@@ -89,7 +84,8 @@ export function CreateProject({ onClose }: { readonly onClose: () => void }) {
 }
 
 /** Creates the project, then its database and what deploys it. What was done before a failure is not done again. */
-function useBeginning(slug: string, onClose: () => void) {
+function useBeginning(slug: string) {
+  const { finish } = useDialog();
   const client = useClient();
   const navigate = useNavigate();
   const create = useAction("projects.create");
@@ -101,7 +97,7 @@ function useBeginning(slug: string, onClose: () => void) {
   const showBuild = (id: string) => navigate({ to: "/projects/$slug/builds/$id", params: { slug, id } });
   /** Shows the first build if it has come, else the page that waits for it. */
   const show = async () => {
-    onClose();
+    finish();
     const { builds } = await call(client, "builds.list", { params }).catch(() => ({ builds: [] }));
     return builds[0] === undefined ? navigate({ to: "/projects/$slug", params }) : showBuild(builds[0].id);
   };
@@ -110,14 +106,14 @@ function useBeginning(slug: string, onClose: () => void) {
     if (create.data?.slug !== slug) await create.mutateAsync({ body: { slug, name } });
     if (template !== undefined) {
       const id = await deployTemplate(slug, template);
-      onClose();
+      finish();
       return showBuild(id);
     }
     const hasDatabase = database.isSuccess && database.variables.params.slug === slug;
     if (form.has("database") && !hasDatabase) await database.mutateAsync({ params, body: {} });
     if (textOf(form, "from") === image) {
       const { build_id: id } = await deploy.mutateAsync({ params, body: { image: textOf(form, "image").trim() } });
-      onClose();
+      finish();
       return showBuild(id);
     }
     // The project's page shows the plan of what is fetched.

@@ -7,7 +7,7 @@ import { Ago, Fact } from "../../ui/text.tsx";
 import { View } from "../../ui/page.tsx";
 
 /** Deletes a project, or purges a deleted one. Shows the effects first, from a dry run. */
-export function DeleteProject({ project, onClose }: { readonly project: Project; readonly onClose: () => void }) {
+export function DeleteProject({ project }: { readonly project: Project }) {
   const navigate = useNavigate();
   const { slug } = project;
   const purge = project.state === "deleted";
@@ -20,8 +20,7 @@ export function DeleteProject({ project, onClose }: { readonly project: Project;
       submit={purge ? "Delete for good" : "Delete"}
       typed={slug}
       input={{ params: { slug }, query }}
-      onDone={() => (purge ? void navigate({ to: "/" }) : onClose())}
-      onClose={onClose}
+      onDone={() => purge && void navigate({ to: "/" })}
     >
       <View of={reach}>
         {(data) => (

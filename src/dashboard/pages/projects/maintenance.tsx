@@ -1,4 +1,5 @@
 import { useAction, useWhyNot, type Project } from "../../data/api.ts";
+import { useDialog } from "../../ui/dialogs.tsx";
 import { textOf, TextField } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Section } from "../../ui/page.tsx";
@@ -7,53 +8,51 @@ import { Plain } from "../../ui/text.tsx";
 export const maintenanceLead =
   "Visitors see a page titled “Down for maintenance”, with your text and status 503, instead of the application. Deployments and cron jobs go on behind it.";
 
-export const maintenanceButton = (isOn: boolean) =>
-  isOn ? "Let visitors in again" : "Show visitors the maintenance page";
-
-export function MaintenanceText() {
+export function Maintenance({ project }: { readonly project: Project }) {
   return (
-    <TextField
-      name="message"
-      label="Text below the title"
-      hint="One line. If empty: “This application is down for maintenance. Try again in a few minutes.”"
-      maxLength={300}
-      placeholder="Back at 18:00 UTC"
-    />
+    <Section title="Maintenance" lead={maintenanceLead}>
+      <MaintenanceForm project={project} />
+    </Section>
   );
 }
 
 /** Switches the maintenance page on and off, which visitors get instead of the application. */
-export function Maintenance({ project: { slug, maintenance } }: { readonly project: Project }) {
+export function MaintenanceForm({ project: { slug, maintenance } }: { readonly project: Project }) {
   const change = useAction("projects.maintenance");
+  const { finish } = useDialog();
   const isOn = maintenance !== null;
   const submit = (form: FormData) => {
     const message = textOf(form, "message").trim() || null;
-    return change.mutateAsync({ params: { slug }, body: isOn ? { on: false } : { on: true, message } });
+    return change.mutateAsync({ params: { slug }, body: isOn ? { on: false } : { on: true, message } }).then(finish);
   };
   return (
-    <Section title="Maintenance" lead={maintenanceLead}>
-      <Form
-        submit={maintenanceButton(isOn)}
-        look="plain"
-        why={useWhyNot("projects.maintenance")}
-        className="max-w-4xl"
-        onSubmit={submit}
-      >
-        {isOn ? (
-          <p>
-            Visitors see “Down for maintenance” instead of the application
-            {maintenance.message === null ? (
-              "."
-            ) : (
-              <>
-                : <Plain>{maintenance.message}</Plain>
-              </>
-            )}
-          </p>
-        ) : (
-          <MaintenanceText />
-        )}
-      </Form>
-    </Section>
+    <Form
+      submit={isOn ? "Let visitors in again" : "Show visitors the maintenance page"}
+      look="plain"
+      why={useWhyNot("projects.maintenance")}
+      className="max-w-4xl"
+      onSubmit={submit}
+    >
+      {isOn ? (
+        <p>
+          Visitors see “Down for maintenance” instead of the application
+          {maintenance.message === null ? (
+            "."
+          ) : (
+            <>
+              : <Plain>{maintenance.message}</Plain>
+            </>
+          )}
+        </p>
+      ) : (
+        <TextField
+          name="message"
+          label="Text below the title"
+          hint="One line. If empty: “This application is down for maintenance. Try again in a few minutes.”"
+          maxLength={300}
+          placeholder="Back at 18:00 UTC"
+        />
+      )}
+    </Form>
   );
 }

@@ -15,7 +15,7 @@ export function ProjectName({ project }: { readonly project: Project }) {
       title="Name"
       lead="It is part of the project's address, of its repository's path and of every command."
       actions={
-        <DialogButton row="projects.rename" dialog={(close) => <RenameDialog project={project} onClose={close} />}>
+        <DialogButton row="projects.rename" dialog={<RenameDialog project={project} />}>
           Rename
         </DialogButton>
       }
@@ -37,7 +37,7 @@ export function ProjectName({ project }: { readonly project: Project }) {
   );
 }
 
-export function RenameDialog({ project, onClose }: { readonly project: Project; readonly onClose: () => void }) {
+export function RenameDialog({ project }: { readonly project: Project }) {
   const { slug, url, git } = project;
   const navigate = useNavigate();
   const stays = `leads to the new one for ${limits.earlier_name_days} days`;
@@ -47,11 +47,7 @@ export function RenameDialog({ project, onClose }: { readonly project: Project; 
       title={`Rename ${slug}`}
       submit="Rename"
       input={(form) => ({ params: { slug }, body: { slug: textOf(form, "slug").trim() } })}
-      onDone={(renamed) => {
-        onClose();
-        void navigate({ to: "/projects/$slug/settings", params: { slug: renamed.slug } });
-      }}
-      onClose={onClose}
+      onDone={(renamed) => void navigate({ to: "/projects/$slug/settings", params: { slug: renamed.slug } })}
     >
       <TextField
         name="slug"

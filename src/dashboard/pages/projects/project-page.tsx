@@ -86,7 +86,8 @@ function useShowFirst(
     if (isPending) return;
     const isNew = known.current !== null && known.current !== newest;
     known.current = newest;
-    if (isNew && newest !== undefined && active === null)
+    // A dialog, which may show a secret once, stays.
+    if (isNew && newest !== undefined && active === null && document.querySelector("dialog[open]") === null)
       void navigate({ to: "/projects/$slug/builds/$id", params: { slug, id: newest } });
   }, [newest, isPending]);
 }

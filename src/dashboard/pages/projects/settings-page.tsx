@@ -1,8 +1,9 @@
 import { Link, useLocation } from "@tanstack/react-router";
 import { useEffect, type ReactNode } from "react";
-import { useAction, useProject, useSlug, type Project } from "../../data/api.ts";
-import { Button, DialogButton, CopyButton } from "../../ui/button.tsx";
-import { Page, Section, View, Problem } from "../../ui/page.tsx";
+import { useProject, useSlug, type Project } from "../../data/api.ts";
+import { ActionButton } from "../../ui/action-button.tsx";
+import { DialogButton, CopyButton } from "../../ui/button.tsx";
+import { Page, Section, View } from "../../ui/page.tsx";
 import { Mono } from "../../ui/text.tsx";
 import { DiskUse } from "../disk/disk-use.tsx";
 import { Followed } from "../follow/followed.tsx";
@@ -12,6 +13,7 @@ import { Maintenance } from "./maintenance.tsx";
 import { ProjectName } from "./project-name.tsx";
 import { AgentSettings, BuildSettings, NetworkSettings, PreviewSettings, RuntimeSettings } from "./settings-forms.tsx";
 import { SourceSettings } from "./source-settings.tsx";
+import { undelete } from "./undelete.ts";
 
 interface Part {
   readonly id: string;
@@ -154,20 +156,13 @@ function Repository({ project: { git } }: { readonly project: Project }) {
 }
 
 function Danger({ project }: { readonly project: Project }) {
-  const undelete = useAction("projects.undelete");
   const isDeleted = project.state === "deleted";
   return (
     <Section title="Danger zone">
       <div className="divide-y divide-line rounded-md border border-bad/40">
         {isDeleted && (
-          <Row title="Undelete" text="Brings the project back with the deployment it had.">
-            <Button
-              busy={undelete.isPending}
-              row="projects.delete"
-              onClick={() => undelete.mutate({ params: { slug: project.slug } })}
-            >
-              Undelete
-            </Button>
+          <Row title="Undelete" text={undelete(project.slug).text}>
+            <ActionButton {...undelete(project.slug)} />
           </Row>
         )}
         <Row
@@ -178,16 +173,11 @@ function Danger({ project }: { readonly project: Project }) {
               : "It stops serving at once. Everything is kept, and Undelete brings it back."
           }
         >
-          <DialogButton
-            look="danger"
-            row="projects.delete"
-            dialog={(close) => <DeleteProject project={project} onClose={close} />}
-          >
+          <DialogButton look="danger" row="projects.delete" dialog={<DeleteProject project={project} />}>
             {isDeleted ? "Delete for good" : "Delete"}
           </DialogButton>
         </Row>
       </div>
-      {undelete.error !== null && <Problem error={undelete.error} />}
     </Section>
   );
 }

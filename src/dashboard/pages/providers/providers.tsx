@@ -3,7 +3,7 @@ import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
 import { textOf, TextField } from "../../ui/field.tsx";
-import { ActionDialog, useRemoval } from "../../ui/action-dialog.tsx";
+import { ActionDialog, createRemoval } from "../../ui/action-dialog.tsx";
 import { Choice } from "../../ui/choice.tsx";
 import { DialogButton } from "../../ui/button.tsx";
 import { List, timeColumn } from "../../ui/table.tsx";
@@ -15,19 +15,12 @@ type Provider = Answer<"providers.list">["providers"][number];
 /** Lists the identity providers with which people sign in to the platform. */
 export function Providers() {
   const providers = useCall("providers.list", {});
-  const removal = useRemoval({
-    row: "providers.delete",
-    title: "Remove a provider",
-    nameOf: ({ id }: Provider) => id,
-    input: ({ id }) => ({ params: { id } }),
-    warning: "Nobody signs in with it any more. Who has no passkey then needs an invitation; sessions go on.",
-  });
   return (
     <Section
       title="Sign-in"
       lead="Providers with which people sign in, besides their passkeys. An account still needs an invitation."
       actions={
-        <DialogButton icon={<Plus size={15} />} row="providers.set" dialog={(close) => <AddProvider onClose={close} />}>
+        <DialogButton icon={<Plus size={15} />} row="providers.set" dialog={<AddProvider />}>
           Add a provider
         </DialogButton>
       }
@@ -46,12 +39,19 @@ export function Providers() {
           removal.column,
         ]}
       />
-      {removal.dialog}
     </Section>
   );
 }
 
-function AddProvider({ onClose }: { readonly onClose: () => void }) {
+const removal = createRemoval({
+  row: "providers.delete",
+  title: "Remove a provider",
+  nameOf: ({ id }: Provider) => id,
+  input: ({ id }) => ({ params: { id } }),
+  warning: "Nobody signs in with it any more. Who has no passkey then needs an invitation; sessions go on.",
+});
+
+function AddProvider() {
   const [kind, setKind] = useState<Provider["kind"]>("oidc");
   const [id, setId] = useState("");
   const input = (form: FormData) => {
@@ -61,7 +61,7 @@ function AddProvider({ onClose }: { readonly onClose: () => void }) {
     return { params: { id: id.trim() }, body };
   };
   return (
-    <ActionDialog row="providers.set" title="Add a provider" submit="Add" input={input} onClose={onClose}>
+    <ActionDialog row="providers.set" title="Add a provider" submit="Add" input={input}>
       <Choice
         label="Kind"
         options={["oidc", "github"]}

@@ -2,7 +2,7 @@ import { Plus } from "lucide-react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
 import { textOf, TextField } from "../../ui/field.tsx";
-import { ActionDialog, useRemoval } from "../../ui/action-dialog.tsx";
+import { ActionDialog, createRemoval } from "../../ui/action-dialog.tsx";
 import { DialogButton } from "../../ui/button.tsx";
 import { List, timeColumn } from "../../ui/table.tsx";
 import { Section, Empty } from "../../ui/page.tsx";
@@ -13,13 +13,6 @@ type Registry = Answer<"registries.list">["registries"][number];
 /** Lists the registries that builds log in to for private images. */
 export function Registries() {
   const registries = useCall("registries.list", {});
-  const removal = useRemoval({
-    row: "registries.delete",
-    title: "Remove a registry",
-    nameOf: ({ host }: Registry) => host,
-    input: ({ host }) => ({ params: { host } }),
-    warning: "Builds can pull no private image from there any more.",
-  });
   return (
     <Section
       title="Image registries"
@@ -30,11 +23,7 @@ export function Registries() {
         </>
       }
       actions={
-        <DialogButton
-          icon={<Plus size={15} />}
-          row="registries.set"
-          dialog={(close) => <AddRegistry onClose={close} />}
-        >
+        <DialogButton icon={<Plus size={15} />} row="registries.set" dialog={<AddRegistry />}>
           Add a registry
         </DialogButton>
       }
@@ -52,12 +41,19 @@ export function Registries() {
         keyOf={({ host }) => host}
         empty={<Empty title="No registries yet">Public images need no login.</Empty>}
       />
-      {removal.dialog}
     </Section>
   );
 }
 
-export function AddRegistry({ onClose }: { readonly onClose: () => void }) {
+const removal = createRemoval({
+  row: "registries.delete",
+  title: "Remove a registry",
+  nameOf: ({ host }: Registry) => host,
+  input: ({ host }) => ({ params: { host } }),
+  warning: "Builds can pull no private image from there any more.",
+});
+
+export function AddRegistry() {
   return (
     <ActionDialog
       row="registries.set"
@@ -67,7 +63,6 @@ export function AddRegistry({ onClose }: { readonly onClose: () => void }) {
         params: { host: textOf(form, "host").trim() },
         body: { username: textOf(form, "username").trim(), password: textOf(form, "password") },
       })}
-      onClose={onClose}
     >
       <TextField
         name="host"

@@ -1,10 +1,10 @@
 import { getRouteApi } from "@tanstack/react-router";
 import { Ban } from "lucide-react";
 import { useMemo } from "react";
-import { useAction } from "../../data/api.ts";
 import { duration } from "../../data/format.ts";
 import { useRunOutput } from "../../data/use-output.ts";
-import { Button, Command } from "../../ui/button.tsx";
+import { ActionButton } from "../../ui/action-button.tsx";
+import { Command } from "../../ui/button.tsx";
 import { linesOf, LogView } from "../../ui/log-view.tsx";
 import { Page, Loading, Problem } from "../../ui/page.tsx";
 import { State, Ago, Fact, Plain } from "../../ui/text.tsx";
@@ -18,7 +18,20 @@ export function RunPage() {
   const lines = useMemo(() => linesOf(text), [text]);
   const isOver = run !== undefined && run.finished_at !== null;
   return (
-    <Page title={`Command ${number}`} actions={run !== undefined && !isOver && <Cancel slug={slug} run={run} />}>
+    <Page
+      title={`Command ${number}`}
+      actions={
+        run !== undefined &&
+        !isOver && (
+          <ActionButton
+            icon={<Ban size={14} />}
+            row="runs.cancel"
+            label="Cancel"
+            input={{ params: { slug, number } }}
+          />
+        )
+      }
+    >
       {error !== null && <Problem error={error} />}
       {run === undefined ? (
         error === null && <Loading />
@@ -61,19 +74,5 @@ function Facts({ run }: { readonly run: Run }) {
         </Fact>
       </dl>
     </>
-  );
-}
-
-function Cancel({ slug, run }: { readonly slug: string; readonly run: Run }) {
-  const cancel = useAction("runs.cancel");
-  return (
-    <Button
-      icon={<Ban size={14} />}
-      row="runs.cancel"
-      busy={cancel.isPending}
-      onClick={() => cancel.mutate({ params: { slug, number: `${run.number}` } })}
-    >
-      Cancel
-    </Button>
   );
 }

@@ -27,7 +27,7 @@ export function Runs({ slug }: { readonly slug: string }) {
           icon={<SquareTerminal size={15} />}
           row="runs.create"
           why={why}
-          dialog={(close) => <StartRun slug={slug} onClose={close} />}
+          dialog={<StartRun slug={slug} />}
         >
           Run a command
         </DialogButton>

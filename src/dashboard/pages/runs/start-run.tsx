@@ -3,7 +3,7 @@ import { limits } from "../../../contract/limits.ts";
 import { textOf, NumberField, TextField } from "../../ui/field.tsx";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
 
-export function StartRun({ slug, onClose }: { readonly slug: string; readonly onClose: () => void }) {
+export function StartRun({ slug }: { readonly slug: string }) {
   const navigate = useNavigate();
   return (
     <ActionDialog
@@ -19,11 +19,9 @@ export function StartRun({ slug, onClose }: { readonly slug: string; readonly on
           wait_seconds: 0,
         },
       })}
-      onDone={({ run }) => {
-        onClose();
-        void navigate({ to: "/projects/$slug/runs/$number", params: { slug, number: `${run.number}` } });
-      }}
-      onClose={onClose}
+      onDone={({ run }) =>
+        void navigate({ to: "/projects/$slug/runs/$number", params: { slug, number: `${run.number}` } })
+      }
     >
       <TextField
         name="command"

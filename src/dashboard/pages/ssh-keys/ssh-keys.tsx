@@ -2,7 +2,7 @@ import { Plus } from "lucide-react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
 import { textOf, Field, TextArea, TextField } from "../../ui/field.tsx";
-import { ActionDialog, useRemoval } from "../../ui/action-dialog.tsx";
+import { ActionDialog, createRemoval } from "../../ui/action-dialog.tsx";
 import { DialogButton } from "../../ui/button.tsx";
 import { List, timeColumn } from "../../ui/table.tsx";
 import { Section, Empty } from "../../ui/page.tsx";
@@ -13,19 +13,12 @@ type Key = Answer<"ssh-keys.list">["ssh_keys"][number];
 /** Lists the keys for git over SSH. Each has the rights of the token that registered it, and is valid as long as that token. */
 export function SshKeys() {
   const keys = useCall("ssh-keys.list", {});
-  const removal = useRemoval({
-    row: "ssh-keys.delete",
-    title: "Remove a key",
-    nameOf: ({ name }: Key) => name,
-    input: ({ id }) => ({ params: { id } }),
-    warning: "git refuses it at once.",
-  });
   return (
     <Section
       title="SSH keys"
       lead="For git over SSH. A key is valid as long as the token that registered it."
       actions={
-        <DialogButton icon={<Plus size={15} />} row="ssh-keys.create" dialog={(close) => <AddKey onClose={close} />}>
+        <DialogButton icon={<Plus size={15} />} row="ssh-keys.create" dialog={<AddKey />}>
           Add a key
         </DialogButton>
       }
@@ -55,19 +48,25 @@ export function SshKeys() {
           </Empty>
         }
       />
-      {removal.dialog}
     </Section>
   );
 }
 
-export function AddKey({ onClose }: { readonly onClose: () => void }) {
+const removal = createRemoval({
+  row: "ssh-keys.delete",
+  title: "Remove a key",
+  nameOf: ({ name }: Key) => name,
+  input: ({ id }) => ({ params: { id } }),
+  warning: "git refuses it at once.",
+});
+
+export function AddKey() {
   return (
     <ActionDialog
       row="ssh-keys.create"
       title="Add an SSH key"
       submit="Add"
       input={(form) => ({ body: { name: textOf(form, "name"), public_key: textOf(form, "public_key").trim() } })}
-      onClose={onClose}
     >
       <TextField name="name" label="Name" required maxLength={100} placeholder="laptop" />
       <Field name="public_key" label="Public key" hint="The content of a .pub file.">

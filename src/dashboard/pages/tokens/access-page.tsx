@@ -5,7 +5,7 @@ import { DialogButton } from "../../ui/button.tsx";
 import { List, timeColumn, type Column } from "../../ui/table.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { Tag, Ago, Mono, Plain } from "../../ui/text.tsx";
-import { useRemoval } from "../../ui/action-dialog.tsx";
+import { createRemoval } from "../../ui/action-dialog.tsx";
 import { People } from "../people/people.tsx";
 import { Registries } from "../registries/registries.tsx";
 import { SshKeys } from "../ssh-keys/ssh-keys.tsx";
@@ -19,23 +19,9 @@ type Token = Answer<"tokens.list">["api_tokens"][number];
 /** The page of people, API tokens, connected programs, SSH keys, webhooks and logins to image registries. */
 export function AccessPage() {
   const tokens = useCall("tokens.list", {});
-  const removal = useRemoval({
-    row: "tokens.delete",
-    title: "Revoke a token",
-    verb: "Revoke",
-    nameOf: ({ name }: Token) => name,
-    input: ({ id }) => ({ params: { id } }),
-    warning:
-      "Everything that uses it is refused within a second, including sessions of this dashboard and the SSH keys it registered.",
-  });
   const me = useMe();
   const action = (
-    <DialogButton
-      look="primary"
-      icon={<Plus size={15} />}
-      row="tokens.create"
-      dialog={(close) => <CreateToken onClose={close} />}
-    >
+    <DialogButton look="primary" icon={<Plus size={15} />} row="tokens.create" dialog={<CreateToken />}>
       New token
     </DialogButton>
   );
@@ -59,10 +45,19 @@ export function AccessPage() {
       <SshKeys />
       <Webhooks />
       <Registries />
-      {removal.dialog}
     </Page>
   );
 }
+
+const removal = createRemoval({
+  row: "tokens.delete",
+  title: "Revoke a token",
+  verb: "Revoke",
+  nameOf: ({ name }: Token) => name,
+  input: ({ id }) => ({ params: { id } }),
+  warning:
+    "Everything that uses it is refused within a second, including sessions of this dashboard and the SSH keys it registered.",
+});
 
 function columnsFor(own: string): readonly Column<Token>[] {
   return [

@@ -3,7 +3,7 @@ import { useCall } from "../../data/api.ts";
 import { List, timeColumn, type Column } from "../../ui/table.tsx";
 import { Section, Empty } from "../../ui/page.tsx";
 import { Plain } from "../../ui/text.tsx";
-import { useRemoval } from "../../ui/action-dialog.tsx";
+import { createRemoval } from "../../ui/action-dialog.tsx";
 import { TokenRights } from "./token-rights.tsx";
 
 type Token = Answer<"tokens.list">["api_tokens"][number];
@@ -11,14 +11,6 @@ type Token = Answer<"tokens.list">["api_tokens"][number];
 /** Lists the programs that people connected by a consent page: command lines, and agents at `/mcp`. */
 export function ConnectedPrograms() {
   const tokens = useCall("tokens.list", {});
-  const removal = useRemoval({
-    row: "tokens.delete",
-    title: "Disconnect a program",
-    verb: "Disconnect",
-    nameOf: ({ name }: Token) => name,
-    input: ({ id }) => ({ params: { id } }),
-    warning: "It is refused within a second, until a person connects it again.",
-  });
   // The list of tokens above comes from the same call, and says why.
   if (tokens.isError) return null;
   return (
@@ -38,10 +30,18 @@ export function ConnectedPrograms() {
           </Empty>
         }
       />
-      {removal.dialog}
     </Section>
   );
 }
+
+const removal = createRemoval({
+  row: "tokens.delete",
+  title: "Disconnect a program",
+  verb: "Disconnect",
+  nameOf: ({ name }: Token) => name,
+  input: ({ id }) => ({ params: { id } }),
+  warning: "It is refused within a second, until a person connects it again.",
+});
 
 const columns: readonly Column<Token>[] = [
   {

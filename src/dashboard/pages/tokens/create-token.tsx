@@ -7,7 +7,7 @@ import { Choice } from "../../ui/choice.tsx";
 import { Several, SomeProjects } from "./several.tsx";
 
 /** Creates a token with some of the user's own rights, and shows its text once. */
-export function CreateToken({ onClose }: { readonly onClose: () => void }) {
+export function CreateToken() {
   const me = useMe();
   const [role, setRole] = useState<Role>("member");
   const [chosen, setChosen] = useState<readonly string[]>();
@@ -31,7 +31,6 @@ export function CreateToken({ onClose }: { readonly onClose: () => void }) {
       submit="Create"
       input={input}
       secret={{ title: "Token created", of: (answer) => answer.token }}
-      onClose={onClose}
     >
       <TextField name="name" label="Name" hint="Where it is used: laptop, CI, agent." required maxLength={100} />
       <div className="flex flex-wrap items-start gap-4">

@@ -41,7 +41,7 @@ const eventNames: Record<(typeof webhookEvents)[number], string> = {
 };
 
 /** Adds a webhook and shows once the secret that verifies its signatures. For an e-mail address, Berth mails a code instead. */
-export function AddWebhook({ onClose }: { readonly onClose: () => void }) {
+export function AddWebhook() {
   const [format, setFormat] = useState<WebhookFormat>("json");
   const isMail = format === "email";
   return (
@@ -60,7 +60,6 @@ export function AddWebhook({ onClose }: { readonly onClose: () => void }) {
       {...(isMail
         ? {}
         : { secret: { title: "The webhook's secret", of: (answer: Answer<"webhooks.create">) => answer.secret } })}
-      onClose={onClose}
     >
       <SelectField
         name="format"

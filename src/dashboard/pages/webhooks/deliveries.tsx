@@ -2,40 +2,43 @@ import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall, useWhyNot } from "../../data/api.ts";
 import { visible } from "../../data/format.ts";
 import { textOf, TextField } from "../../ui/field.tsx";
-import { Button } from "../../ui/button.tsx";
+import { ActionButton } from "../../ui/action-button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
+import { useDialog } from "../../ui/dialogs.tsx";
 import { Form } from "../../ui/form.tsx";
 import { List, timeColumn, type Column } from "../../ui/table.tsx";
-import { Problem, Empty } from "../../ui/page.tsx";
+import { Empty } from "../../ui/page.tsx";
 import { Status, Plain } from "../../ui/text.tsx";
 import type { Webhook } from "./webhook.ts";
 
 type Delivery = Answer<"webhooks.deliveries">["deliveries"][number];
 
 /** Lists a webhook's deliveries with the answer to the last attempt; also tests the webhook and switches it on and off. */
-export function Deliveries({ webhook, onClose }: { readonly webhook: Webhook; readonly onClose: () => void }) {
+export function Deliveries({ webhook }: { readonly webhook: Webhook }) {
   const params = { id: webhook.id };
   const deliveries = useCall("webhooks.deliveries", { params });
-  const test = useAction("webhooks.test");
-  const update = useAction("webhooks.update");
-  const error = test.error ?? update.error;
-  const turn = () => update.mutate({ params, body: { enabled: !webhook.enabled } }, { onSuccess: onClose });
+  const { close } = useDialog();
   return (
-    <Dialog title={`Deliveries: ${webhook.name}`} shape="wide" onClose={onClose}>
+    <Dialog title={`Deliveries: ${webhook.name}`} shape="wide">
       <div className="flex flex-col gap-4">
-        {!webhook.confirmed && <Confirm id={webhook.id} onDone={onClose} />}
+        {!webhook.confirmed && <Confirm id={webhook.id} onDone={close} />}
         {webhook.disabled_reason !== null && <p className="text-sm text-muted">{webhook.disabled_reason}</p>}
         <div className="flex gap-2">
-          <Button look="primary" row="webhooks.test" busy={test.isPending} onClick={() => test.mutate({ params })}>
-            {webhook.confirmed ? "Send a test" : "Mail the code again"}
-          </Button>
+          <ActionButton
+            look="primary"
+            row="webhooks.test"
+            label={webhook.confirmed ? "Send a test" : "Mail the code again"}
+            input={{ params }}
+          />
           {webhook.confirmed && (
-            <Button row="webhooks.test" busy={update.isPending} onClick={turn}>
-              {webhook.enabled ? "Switch off" : "Switch on"}
-            </Button>
+            <ActionButton
+              row="webhooks.update"
+              label={webhook.enabled ? "Switch off" : "Switch on"}
+              input={{ params, body: { enabled: !webhook.enabled } }}
+              onDone={close}
+            />
           )}
         </div>
-        {error !== null && <Problem error={error} />}
         <List
           of={deliveries}
           caption="Deliveries"

@@ -1,12 +1,11 @@
 import { Plus, Send } from "lucide-react";
-import { useState, type ReactNode } from "react";
 import { webhookEvents } from "../../../contract/webhooks.ts";
 import { useCall, useWhyNot } from "../../data/api.ts";
-import { IconButton, DialogButton } from "../../ui/button.tsx";
+import { DialogButton, DialogIconButton } from "../../ui/button.tsx";
 import { List, type Column } from "../../ui/table.tsx";
 import { Section, Empty } from "../../ui/page.tsx";
 import { Status, Mono, Plain } from "../../ui/text.tsx";
-import { useRemoval } from "../../ui/action-dialog.tsx";
+import { createRemoval } from "../../ui/action-dialog.tsx";
 import { AddWebhook } from "./add-webhook.tsx";
 import { Deliveries } from "./deliveries.tsx";
 import type { Webhook } from "./webhook.ts";
@@ -17,26 +16,22 @@ export function Webhooks() {
   return why === undefined ? <OwnersWebhooks /> : null;
 }
 
+const removal = createRemoval({
+  row: "webhooks.delete",
+  title: "Remove a channel",
+  nameOf: ({ name }: Webhook) => name,
+  input: ({ id }) => ({ params: { id } }),
+  warning: "Nothing more is sent, and the list of its deliveries is deleted.",
+});
+
 function OwnersWebhooks() {
   const webhooks = useCall("webhooks.list", {});
-  const [shown, setShown] = useState<Webhook>();
-  const removal = useRemoval({
-    row: "webhooks.delete",
-    title: "Remove a channel",
-    nameOf: ({ name }: Webhook) => name,
-    input: ({ id }) => ({ params: { id } }),
-    warning: "Nothing more is sent, and the list of its deliveries is deleted.",
-  });
   return (
     <Section
       title="Notifications"
       lead="Deployments, builds, alerts, backups, certificates and waiting approvals, sent to a chat, an e-mail address or a webhook of yours."
       actions={
-        <DialogButton
-          icon={<Plus size={15} />}
-          row="webhooks.create"
-          dialog={(close) => <AddWebhook onClose={close} />}
-        >
+        <DialogButton icon={<Plus size={15} />} row="webhooks.create" dialog={<AddWebhook />}>
           Add a channel
         </DialogButton>
       }
@@ -45,7 +40,7 @@ function OwnersWebhooks() {
         of={webhooks}
         caption="Notifications"
         rows={(data) => data.webhooks}
-        columns={columnsFor(setShown, removal.button)}
+        columns={columns}
         keyOf={({ id }) => id}
         empty={
           <Empty title="No channels yet">
@@ -53,53 +48,47 @@ function OwnersWebhooks() {
           </Empty>
         }
       />
-      {shown !== undefined && <Deliveries webhook={shown} onClose={() => setShown(undefined)} />}
-      {removal.dialog}
     </Section>
   );
 }
 
-type Of<T> = (webhook: Webhook) => T;
-
-function columnsFor(onShow: Of<void>, removeButton: Of<ReactNode>): readonly Column<Webhook>[] {
-  return [
-    {
-      head: "Channel",
-      grow: true,
-      cell: (webhook) => (
-        <span className="flex min-w-0 flex-col leading-4.5">
-          <Plain className="truncate font-medium">{webhook.name}</Plain>
-          <Mono className="truncate text-muted">{webhook.url}</Mono>
-          <span className="sm:hidden">
-            <WebhookState of={webhook} />
-          </span>
+const columns: readonly Column<Webhook>[] = [
+  {
+    head: "Channel",
+    grow: true,
+    cell: (webhook) => (
+      <span className="flex min-w-0 flex-col leading-4.5">
+        <Plain className="truncate font-medium">{webhook.name}</Plain>
+        <Mono className="truncate text-muted">{webhook.url}</Mono>
+        <span className="sm:hidden">
+          <WebhookState of={webhook} />
         </span>
-      ),
-    },
-    {
-      head: "Events",
-      wide: true,
-      cell: ({ events }) => (
-        <span className="block max-w-48 truncate text-muted" title={events.join(", ")}>
-          {events.length === webhookEvents.length ? "all" : events.join(", ")}
-        </span>
-      ),
-    },
-    { head: "State", wide: true, cell: (webhook) => <WebhookState of={webhook} /> },
-    {
-      head: "",
-      end: true,
-      cell: (webhook) => (
-        <span className="flex justify-end gap-1">
-          <IconButton label={`Deliveries of ${webhook.name}`} onClick={() => onShow(webhook)}>
-            <Send size={14} />
-          </IconButton>
-          {removeButton(webhook)}
-        </span>
-      ),
-    },
-  ];
-}
+      </span>
+    ),
+  },
+  {
+    head: "Events",
+    wide: true,
+    cell: ({ events }) => (
+      <span className="block max-w-48 truncate text-muted" title={events.join(", ")}>
+        {events.length === webhookEvents.length ? "all" : events.join(", ")}
+      </span>
+    ),
+  },
+  { head: "State", wide: true, cell: (webhook) => <WebhookState of={webhook} /> },
+  {
+    head: "",
+    end: true,
+    cell: (webhook) => (
+      <span className="flex justify-end gap-1">
+        <DialogIconButton label={`Deliveries of ${webhook.name}`} dialog={<Deliveries webhook={webhook} />}>
+          <Send size={14} />
+        </DialogIconButton>
+        {removal.button(webhook)}
+      </span>
+    ),
+  },
+];
 
 function WebhookState({ of }: { readonly of: Webhook }) {
   if (!of.confirmed) return <Status tone="warn">Not confirmed</Status>;
