@@ -24,6 +24,15 @@ const go = { "go.mod": "module example.org/shop\n", "main.go": main };
 const outputs = (files: Record<string, string>) =>
   planOf(files).build.map(({ args }) => args.slice(args.indexOf("-o") + 1).join(" "));
 
+test("a machine without a language refuses its applications by the name of what is missing", () => {
+  const bare = { ...machine, versions: {} };
+  const files = { go, rust: { "Cargo.toml": "" }, ruby: { "config.ru": "" }, php: { "index.php": "" } };
+  for (const [language, source] of Object.entries(files)) {
+    const tree = testTree(source);
+    assert.throws(() => planBuild(detect(tree), tree, bare), { code: `${language}_missing` });
+  }
+});
+
 test("a Go program gets the name that the Procfile starts", () => {
   assert.deepEqual(outputs(go), ["bin/web ."]);
   assert.deepEqual(outputs({ ...go, Procfile: "web: ./bin/app -p $PORT" }), ["bin/app ."]);

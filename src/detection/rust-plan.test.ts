@@ -41,6 +41,7 @@ test("a Procfile command gets the program of its name where it expects it", () =
   const made = planOf({ ...several, Procfile: "web: ./target/release/shop\nworker: work --all\nrelease: bin/migrate" });
   assert.deepEqual(made.makes, ["target/release/shop", "bin/migrate", "bin/work"]);
   assert.deepEqual(planOf({ ...several, Procfile: "worker: bin/work" }).makes, ["bin/shop", "bin/work"]);
+  assert.throws(() => commandOf({ ...shop, Procfile: "worker: bin/shop" }), { code: "no_start_command" });
   assert.equal(refusalOf({ ...shop, Procfile: "web: ./target/release/other" }).code, "procfile_command_missing");
 });
 

@@ -57,6 +57,11 @@ describe("an alert", () => {
   for (const { name, standing, severity } of table)
     test(name, () => assert.equal(calledFor(standing, patience, now), severity));
 
+  test("that only failures call for is a warning when one alternates with something less", () => {
+    const standing = { status: "fail", since: ago(1), bad_since: ago(2) } as const;
+    assert.equal(calledFor(standing, { ...patience, warnMs: null }, now), "warning");
+  });
+
   test("never comes of a check that has no patience set", () => {
     const standing = { status: "warn", since: ago(900), bad_since: ago(900) } as const;
     assert.equal(calledFor(standing, { warnMs: null, failMs: null }, now), undefined);

@@ -1,6 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { besidePresent, covers, earlierRenewal, evaluateRefusal, nextLookMs, renewalTime } from "./rules.ts";
+import {
+  besidePresent,
+  covers,
+  earlierRenewal,
+  evaluateRefusal,
+  nextLookMs,
+  renewalTime,
+  whyNoOrder,
+} from "./rules.ts";
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
@@ -18,6 +26,15 @@ const pausesMs = (reason: Refused["reason"], count: number) =>
 test("a certificate is renewed at two thirds of its lifetime, whatever the lifetime is", () => {
   for (const days of [90, 47, 6, 1])
     assert.deepEqual(renewalTime({ not_before: inDays(0), not_after: inDays(days) }, null), inDays((days * 2) / 3));
+});
+
+test("an organization may use half of the orders that the others have left, and all while it is alone", () => {
+  const orders = (all: number, own: number, others = true) => whyNoOrder({ all, own, others }, "org_1");
+  assert.deepEqual([orders(0, 0), orders(124, 124), orders(184, 64), orders(249, 249, false)], Array(4).fill(null));
+  for (const refused of [orders(125, 125), orders(185, 65)]) assert.match(refused ?? "", /^The organization/);
+  assert.equal(whyNoOrder({ all: 249, own: 249, others: true }, null), null);
+  for (const org of ["org_1", null])
+    assert.match(whyNoOrder({ all: 250, own: 0, others: true }, org) ?? "", /^The platform/);
 });
 
 test("a wildcard certificate is valid for one label below its domain, neither for the domain nor for two labels", () => {

@@ -38,6 +38,11 @@ test("a path's numbers are weighted: a request that stands for ten counts as ten
     { method: "POST", path: "/items/:id", count: 1, p50_ms: 10, p95_ms: 10, errors: 1 },
   ]);
   assert.equal(table.result("errors", 1).paths.length, 1);
+  const sampled = createPathTable();
+  for (const weight of [1, 2]) {
+    sampled.add(request("/", { weight }));
+    assert.equal(sampled.result("count", 1).sampled, weight === 2);
+  }
 });
 
 test("a visitor who invents paths adds one row", () => {

@@ -49,9 +49,11 @@ describe("the backups of the platform", () => {
   for (const { name, backups, status } of table)
     test(name, () => assert.equal(evaluatePlatformBackups(backups, now, 30 * 3_600_000).status, status));
 
-  test("are shown with their age", () => {
+  test("are shown with their age, or why the newest failed", () => {
     const { detail } = evaluatePlatformBackups([made("completed", 20)], now, 30 * 3_600_000);
     assert.equal(detail, "The newest backup of the platform is 20 h old.");
+    const failed = evaluatePlatformBackups([{ ...made("failed", 1), problem: "No space." }], now, 30 * 3_600_000);
+    assert.equal(failed.detail, "The newest backup of the platform failed. No space.");
   });
 });
 
