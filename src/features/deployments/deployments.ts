@@ -200,14 +200,14 @@ function differingKeys(a: Readonly<Record<string, string>>, b: Readonly<Record<s
 /** The result of a step of a switch. `lease_lost`: another worker has claimed or ended the deployment. */
 export type Switched = "done" | "project_deleted" | "org_suspended" | "token_ended" | "lease_lost";
 
-/** Routes the project's requests to the deployment, if the project may be served now. The active deployment keeps running. */
+/** Routes the project's requests to the deployment, if the project may be served now. The active deployment keeps running, and gets them again if this one fails. */
 export function routeTo(tx: Tx, lease: Lease, deployment: queries.TakenDeployment): Promise<Switched> {
-  return switchStep(tx, lease, deployment, () => queries.setSwitching(tx, deployment));
+  return switchStep(tx, lease, deployment, () => queries.changeDeployment(tx, deployment, { switching: true }));
 }
 
 /** Stops those process types of the active deployment that must not run twice. They start again if this deployment fails. */
 export function takeOver(tx: Tx, lease: Lease, deployment: queries.TakenDeployment): Promise<Switched> {
-  return switchStep(tx, lease, deployment, () => queries.setTakingOver(tx, deployment));
+  return switchStep(tx, lease, deployment, () => queries.changeDeployment(tx, deployment, { taking_over: true }));
 }
 
 /** Makes the deployment the active one, in place of the present one. */

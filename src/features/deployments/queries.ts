@@ -190,22 +190,12 @@ export async function lockStarting(tx: Tx, lease: Lease): Promise<boolean> {
   return row !== undefined;
 }
 
-async function changeDeployment(
+export async function changeDeployment(
   tx: Tx,
   { org_id, id }: TakenDeployment,
   change: UpdateObject<Tables, "deployment">,
 ): Promise<void> {
   await tx.updateTable("deployment").set(change).where("org_id", "=", org_id).where("id", "=", id).execute();
-}
-
-/** Routes the project's requests to a deployment that is still starting; if it fails, they go to the active one again. */
-export async function setSwitching(tx: Tx, deployment: TakenDeployment): Promise<void> {
-  await changeDeployment(tx, deployment, { switching: true });
-}
-
-/** Stops those process types of the active deployment that must not run twice, so that this deployment's can start. */
-export async function setTakingOver(tx: Tx, deployment: TakenDeployment): Promise<void> {
-  await changeDeployment(tx, deployment, { taking_over: true });
 }
 
 /** Returns the process types of a deployment, `web` first. */
