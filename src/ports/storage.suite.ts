@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { Readable } from "node:stream";
+import { buffer } from "node:stream/consumers";
 import { after, before, describe, it } from "node:test";
 import { StorageMissing, type Storage } from "./storage.ts";
 
@@ -86,6 +87,20 @@ export function storageSuite(make: () => Promise<StorageFixture>): void {
       assert.equal(await fixture.unfinished(), 1);
       assert.equal(await storage.sweep(async () => false), 1);
       assert.equal(await storage.sweep(async () => false), 0);
+    });
+
+    it("deletes and sweeps nothing more once it is aborted", async () => {
+      const stopped = AbortSignal.abort(new Error("stopped"));
+      await storage.put("stays", Readable.from([Buffer.from("here")]));
+      await fixture.interruptPut("swept/later");
+      await assert.rejects(storage.delete("stays", stopped), /stopped/);
+      await assert.rejects(
+        storage.sweep(async () => false, stopped),
+        /stopped/,
+      );
+      assert.equal((await buffer(await storage.open("stays"))).toString(), "here");
+      assert.equal(await fixture.unfinished(), 1);
+      await storage.delete("swept/later");
     });
 
     for (const key of ["../outside", "/absolute", "a//b", "a/../b", "", "a b", ".hidden"]) {

@@ -12,9 +12,9 @@ export interface Storage {
   /** Returns where the file is on this machine; a storage without this method keeps its files elsewhere, or not as they were given. */
   path?(key: string): string;
   /** Deletes the file for good, along with remains of an interrupted `put` under this key. Idempotent. */
-  delete(key: string): Promise<void>;
+  delete(key: string, signal?: AbortSignal): Promise<void>;
   /** Removes remains of interrupted `put` calls, except under busy keys, and resolves with their number. */
-  sweep(isBusy: (key: string) => Promise<boolean>): Promise<number>;
+  sweep(isBusy: (key: string) => Promise<boolean>, signal?: AbortSignal): Promise<number>;
   /** Returns the free space in bytes; null when the storage has no limit. */
   free(): Promise<number | null>;
 }

@@ -65,9 +65,9 @@ export function createLeasedWork<T extends Leased>(
 
 export interface LeasedTask<T extends Leased> extends LeasedWork<T>, Pick<Task, "name" | "periodMs" | "topics"> {
   /** Runs after the leases of dead processes were released, and before rows are claimed. */
-  readonly before?: (underWay: readonly string[]) => Promise<unknown>;
-  /** Runs once the free slots are filled; the result is added to the report. */
-  readonly after?: (running: number) => Promise<Partial<TaskReport> | undefined>;
+  readonly before?: (underWay: readonly string[], signal: AbortSignal) => Promise<unknown>;
+  /** Runs once the free slots are filled, until the signal; the result is added to the report. */
+  readonly after?: (running: number, signal: AbortSignal) => Promise<Partial<TaskReport> | undefined>;
 }
 
 /** Creates a task from its leased work; `wake` makes the task run soon, and is called whenever a slot becomes free. */
@@ -81,9 +81,9 @@ export function createLeasedTask<T extends Leased>(
     ...{ name, periodMs, topics },
     async run(signal) {
       await releaseDeadLeases(platform.db, options.table);
-      await before?.(work.underWay());
+      await before?.(work.underWay(), signal);
       const running = await work.fill(signal, wake);
-      return { detail: `${running} under way`, ...(await after?.(running)) };
+      return { detail: `${running} under way`, ...(await after?.(running, signal)) };
     },
     settle: work.settle,
   };

@@ -101,7 +101,7 @@ describe("a control plane that is killed", { skip: missingPart }, () => {
         await stored(project);
         return archive;
       });
-      await sweepLeftovers(running.platform);
+      await sweepLeftovers(running.platform, new AbortController().signal);
       assert.deepEqual([windows.length, gaps], [1, []]);
       assert.deepEqual(await unfinishedCopies(running.platform.db), []);
       const unfinished = join(running.backupsDir, ".unfinished");

@@ -52,6 +52,8 @@ interface Archive {
   readonly gaps: readonly { readonly reason: string }[];
 }
 
+const never = new AbortController().signal;
+
 describe("any moment of a database", { skip: missingPart }, () => {
   let running: BackupPlatform;
   let project: TestProject;
@@ -340,10 +342,10 @@ describe("any moment of a database", { skip: missingPart }, () => {
       (await readdir(running.backupsDir, { recursive: true })).filter((name) => name.endsWith(".zst"));
     const before = await stored();
     await db.updateTable("project").set({ backups_limit_bytes: 1 }).where("id", "=", project.id).execute();
-    await applyArchiveRetention(running.platform, row);
+    await applyArchiveRetention(running.platform, row, never);
     const { windows } = await archive();
     assert.equal(windows.length, 1);
-    await deleteExpiredChains(running.platform);
+    await deleteExpiredChains(running.platform, never);
     const after = await stored();
     assert.ok(after.length < before.length);
     const [kept = ""] = after.map((name) => name.split("/").at(-2));
@@ -439,7 +441,7 @@ describe("any moment of a database", { skip: missingPart }, () => {
     for (const behind of [1, 2]) await writeFile(join(folder, `${segmentName(chain, end + behind * size)}.zst`), "log");
     // A look that had begun before the archive was turned off may have stored something since.
     await eventually(async () => {
-      await deleteExpiredChains(running.platform);
+      await deleteExpiredChains(running.platform, never);
       const names = await readdir(join(running.backupsDir, "archive"), { recursive: true });
       return !names.some((name) => name.includes("."));
     }, "its files are gone");

@@ -113,7 +113,7 @@ describe("a purge", { skip: missingPart }, () => {
     const kept = async (days: number) => {
       const clock = { now: () => new Date(Date.now() + days * 86_400_000) };
       await applyFinalRetention({ ...platform, clock });
-      await deleteExpiredBackups(platform);
+      await deleteExpiredBackups(platform, new AbortController().signal);
       return (await running.call("GET", `/v1/backups/${backups[0]?.id}`)).status;
     };
     assert.deepEqual([await kept(364), await kept(366)], [200, 404]);

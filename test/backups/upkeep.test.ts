@@ -10,12 +10,20 @@ import { StorageFull, type Storage } from "../../src/ports/storage.ts";
 import { applyRetention, requestDueBackups, sweepLeftovers } from "../../src/reconcile/backups/backup-upkeep.ts";
 import { startBackupPlatform, type BackupPlatform, type TestProject } from "../support/backups.ts";
 import { eventually } from "../support/eventually.ts";
+import { silentStorage } from "../support/port-doubles.ts";
 
 /** Wraps a disk storage that a test can make full or slow. */
 function adjustable() {
-  const state = { free: null as number | null, fullAfter: Infinity, gate: Promise.resolve() };
+  const state = {
+    free: null as number | null,
+    fullAfter: Infinity,
+    gate: Promise.resolve(),
+    other: {} as Partial<Storage>,
+  };
   const storage = (disk: Storage): Storage => ({
     ...disk,
+    delete: (...given) => (state.other.delete ?? disk.delete)(...given),
+    sweep: (...given) => (state.other.sweep ?? disk.sweep)(...given),
     free: async () => state.free ?? disk.free(),
     put: (key, content, signal) => disk.put(key, limited(content, state), signal),
   });
@@ -34,6 +42,8 @@ function limited(content: Readable, state: { fullAfter: number; gate: Promise<vo
   };
   return Readable.from(pieces(), { objectMode: false });
 }
+
+const never = new AbortController().signal;
 
 describe("backup maintenance", { skip: missingPart }, () => {
   const { state, storage } = adjustable();
@@ -134,10 +144,11 @@ describe("backup maintenance", { skip: missingPart }, () => {
       .where("status", "=", "completed")
       .execute();
     const retention = { daily: 1, weekly: 0, manual: 1 };
-    await applyRetention({
-      ...running.platform,
-      settings: { ...running.platform.settings, backups: { ...running.platform.settings.backups, retention } },
-    });
+    const { settings } = running.platform;
+    const short = { ...running.platform, settings: { ...settings, backups: { ...settings.backups, retention } } };
+    await stopsWhile("delete", (signal) => applyRetention(short, signal));
+    assert.equal((await rows()).filter(({ expired_at }) => expired_at !== null).length > 0, true, "deleted later");
+    await applyRetention(short, never);
     const left = (await rows())
       .filter(({ status, origin }) => status === "completed" && origin === "manual")
       .map(({ id }) => id);
@@ -175,13 +186,26 @@ describe("backup maintenance", { skip: missingPart }, () => {
     assert.ok(shown.used_bytes <= shown.limit_bytes && shown.limit_bytes === limit.backups_limit_bytes);
   });
 
+  /** Stops the work while the storage does not answer. */
+  async function stopsWhile(method: "delete" | "sweep", work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    const silent = silentStorage();
+    const stop = new AbortController();
+    state.other = { [method]: silent.call };
+    const ended = work(stop.signal);
+    await silent.called;
+    stop.abort(new Error("the platform stops"));
+    await ended;
+    state.other = {};
+  }
+
   it("removes scratch databases and unfinished files that belong to no running operation", async () => {
     const row = await project.row();
     await running.host.createDatabase({ ...row, password: "x", access: "open" as const }, "verify_0123456789");
     const unfinished = join(running.backupsDir, ".unfinished");
     await mkdir(unfinished, { recursive: true });
     await writeFile(join(unfinished, "org%2Fprj%2Fbak-1.dump.zst.0123456789ab"), "half");
-    await sweepLeftovers(running.platform);
+    await stopsWhile("sweep", (signal) => sweepLeftovers(running.platform, signal));
+    await sweepLeftovers(running.platform, never);
     assert.deepEqual(await running.host.listDatabases({ ...row, password: "x", access: "open" as const }), [
       row.database_name,
     ]);

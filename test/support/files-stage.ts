@@ -69,7 +69,7 @@ export async function filesStages() {
       const asked = await db.transaction().execute((tx) => requestBackup(tx, wakeups, wanted));
       assert.ok(asked.outcome === "requested");
       await work();
-      await applyRetention(platform, owner);
+      await applyRetention(platform, new AbortController().signal, owner);
       return asked.id;
     };
     const ask = async (backup_id: string | null, kind: "restore" | "verify", what: Restored = {}) => {

@@ -26,6 +26,17 @@ export function storagesDouble(named: Storages["named"] = {}): Storages {
   return { standard: "disk", named, encrypt: unexpected("storages.encrypt") };
 }
 
+/** Returns a method of a storage that answers nothing before its signal, and when it is called. */
+export function silentStorage() {
+  const { promise: called, resolve } = Promise.withResolvers<void>();
+  const call = (_: unknown, signal?: AbortSignal) =>
+    new Promise<never>((_resolve, reject) => {
+      signal?.addEventListener("abort", () => reject(signal.reason as Error));
+      resolve();
+    });
+  return { call, called };
+}
+
 /** A runtime without workloads. */
 export function runtimeDouble(given: Partial<Runtime> = {}): Runtime {
   return {

@@ -42,8 +42,8 @@ export function createAgeStorage({ storage, recipients, identities, isPlain }: A
       return content.once("close", () => source.destroy());
     },
 
-    delete: (key) => storage.delete(key),
-    sweep: (isBusy) => storage.sweep(isBusy),
+    delete: (key, signal) => storage.delete(key, signal),
+    sweep: (isBusy, signal) => storage.sweep(isBusy, signal),
     free: () => storage.free(),
   };
 }

@@ -12,8 +12,8 @@ export function createDiskStorage(options: { readonly dir: string }): Storage {
     put: (key, content, signal) => put(dir, key, { content, signal }),
     open: (key) => openFile(dir, key),
     path: (key) => fileOf(dir, key),
-    delete: (key) => remove(dir, key),
-    sweep: (isBusy) => sweep(dir, isBusy),
+    delete: (key, signal) => remove(dir, key, signal),
+    sweep: (isBusy, signal) => sweep(dir, isBusy, signal),
     async free() {
       await mkdir(dir, { recursive: true, mode: 0o700 });
       const { bavail, bsize } = await statfs(dir);
@@ -80,15 +80,17 @@ async function openFile(dir: string, key: string): Promise<Readable> {
   return createReadStream("", { fd: file, highWaterMark: 1024 * 1024 });
 }
 
-async function remove(dir: string, key: string): Promise<void> {
+async function remove(dir: string, key: string, signal?: AbortSignal): Promise<void> {
+  signal?.throwIfAborted();
   await rm(fileOf(dir, key), { force: true });
   await sweep(dir, async (other) => other !== key);
 }
 
-async function sweep(dir: string, isBusy: (key: string) => Promise<boolean>): Promise<number> {
+async function sweep(dir: string, isBusy: (key: string) => Promise<boolean>, signal?: AbortSignal): Promise<number> {
   const names = (await readdir(join(dir, unfinishedFolder)).catch(ignoreMissing)) ?? [];
   let removed = 0;
   for (const name of names) {
+    signal?.throwIfAborted();
     if (await isBusy(decodeURIComponent(name.replace(/\.[0-9a-f]+$/, "")))) continue;
     await rm(join(dir, unfinishedFolder, name), { force: true });
     removed += 1;

@@ -55,10 +55,11 @@ describe("an object storage that falls silent", () => {
   it("ends a request by its signal, too", async () => {
     const { storage, sockets } = await storageOf((socket) => socket.resume());
     const controller = new AbortController();
-    const opened = storage.open("x", controller.signal);
+    const { signal } = controller;
+    const asked = [storage.open("x", signal), storage.delete("x", signal), storage.sweep(never, signal)];
     setTimeout(() => controller.abort(new Error("over")), silenceMs / 2);
-    await assert.rejects(opened, /over/);
-    assert.equal(sockets.size, 1);
+    await Promise.all(asked.map((each) => assert.rejects(each, /over/)));
+    assert.equal(sockets.size, 3);
   });
 
   it("may be slow, in both directions", async () => {

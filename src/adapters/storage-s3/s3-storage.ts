@@ -12,13 +12,13 @@ export function createS3Storage(options: S3StorageOptions): Storage {
   return {
     put: async (key, content, signal) => put(options, keyOf(options, key), { content, signal }),
     open: (key, signal) => open(options, key, signal),
-    async delete(key) {
+    async delete(key, signal) {
       const name = keyOf(options, key);
-      await send(options, { method: "DELETE", key: name, expected: [404] });
-      const uploads = (await listUploads(options, name)).filter((upload) => upload.key === name);
-      for (const { uploadId } of uploads) await abandon(options, name, uploadId);
+      await send(options, { method: "DELETE", key: name, signal, expected: [404] });
+      const uploads = (await listUploads(options, name, signal)).filter((upload) => upload.key === name);
+      for (const { uploadId } of uploads) await abandon(options, name, uploadId, signal);
     },
-    sweep: (isBusy) => sweep(options, isBusy),
+    sweep: (isBusy, signal) => sweep(options, isBusy, signal),
     free: async () => null,
   };
 }
@@ -102,18 +102,22 @@ async function open(bucket: S3StorageOptions, key: string, signal: AbortSignal |
   throw new StorageMissing(key);
 }
 
-async function sweep(bucket: S3StorageOptions, isBusy: (key: string) => Promise<boolean>): Promise<number> {
+async function sweep(
+  bucket: S3StorageOptions,
+  isBusy: (key: string) => Promise<boolean>,
+  signal?: AbortSignal,
+): Promise<number> {
   let removed = 0;
-  for (const { key, uploadId } of await listUploads(bucket, bucket.prefix)) {
+  for (const { key, uploadId } of await listUploads(bucket, bucket.prefix, signal)) {
     if (await isBusy(key.slice(bucket.prefix.length))) continue;
-    await abandon(bucket, key, uploadId);
+    await abandon(bucket, key, uploadId, signal);
     removed += 1;
   }
   return removed;
 }
 
-async function listUploads(bucket: S3StorageOptions, prefix: string): Promise<{ key: string; uploadId: string }[]> {
-  const { text } = await send(bucket, { method: "GET", query: { uploads: "", prefix } });
+async function listUploads(bucket: S3StorageOptions, prefix: string, signal?: AbortSignal) {
+  const { text } = await send(bucket, { method: "GET", query: { uploads: "", prefix }, signal });
   const entries = [...text.matchAll(/<Upload>(.*?)<\/Upload>/gs)].map(([, entry]) => entry as string);
   const uploads = entries.map((entry) => ({ key: tag(entry, "Key") ?? "", uploadId: tag(entry, "UploadId") ?? "" }));
   return uploads.filter(({ key }) => key.startsWith(prefix));

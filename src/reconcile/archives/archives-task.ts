@@ -30,7 +30,7 @@ export function archivesTask(platform: Platform): Task {
     async run(signal) {
       const begunMs = performance.now();
       const isRetentionDue = begunMs - retainedMs >= retentionEveryMs;
-      if (isRetentionDue && !copier.isCopying()) await dropUnfinishedCopies(platform);
+      if (isRetentionDue && !copier.isCopying()) await dropUnfinishedCopies(platform, signal);
       const rows = (await wantedDatabases(db)).filter(({ status }) => status === "ready");
       const wanted = rows.filter((row) => archiveDays > 0 && row.archived && row.project_deleted_at === null);
       const idle: Idle[] = [];
@@ -48,8 +48,8 @@ export function archivesTask(platform: Platform): Task {
       if (isRetentionDue) {
         retainedMs = performance.now();
         settled.clear();
-        for (const row of rows) await applyArchiveRetention(platform, row);
-        await deleteExpiredChains(platform);
+        for (const row of rows) await applyArchiveRetention(platform, row, signal);
+        await deleteExpiredChains(platform, signal);
         await backups.deleteOldDrills(db);
       }
       // What is written just after a look is stored at the end of the next one: a period later, as all of them take about as long.
@@ -81,7 +81,7 @@ function createCopier(platform: Platform): Copier {
     try {
       await makeCopy(platform, { row, chain, history }, limited);
       failedMs.delete(row.id);
-      await applyArchiveRetention(platform, row);
+      await applyArchiveRetention(platform, row, signal);
       // Its window begins once the log of its making is stored.
       await platform.wakeups.send(db, "archives");
     } catch (error) {

@@ -33,8 +33,8 @@ export async function requestDueDrills(
     });
 }
 
-export async function dropUnwanted(platform: Platform): Promise<void> {
-  await each(platform, await backups.droppedDatabases(platform.db), async ({ name, ...owner }) => {
+export async function dropUnwanted(platform: Platform, signal: AbortSignal): Promise<void> {
+  await each({ platform, signal }, await backups.droppedDatabases(platform.db), async ({ name, ...owner }) => {
     const row = await awaken(platform, await databaseOf(platform.db, owner.org_id, owner.project_id));
     if (row !== undefined && row.database_name !== name)
       await platform.ports.postgresHost.dropDatabase(specOf(platform.vault, row), name);
@@ -43,7 +43,7 @@ export async function dropUnwanted(platform: Platform): Promise<void> {
 }
 
 /** Deletes backups past their retention or over their disk, of one project or all: marks them, then the file, then the row. */
-export async function applyRetention(platform: Platform, project?: ProjectKey): Promise<void> {
+export async function applyRetention(platform: Platform, signal: AbortSignal, project?: ProjectKey): Promise<void> {
   const { db, settings } = platform;
   const now = await provenTime(platform);
   const ended = await backups.endedBackups(db, project);
@@ -59,22 +59,22 @@ export async function applyRetention(platform: Platform, project?: ProjectKey): 
     const gone = new Set([...old, ...backups.beyondLimit(kept, limit)]);
     for (const { id, org_id } of sameKind) if (gone.has(id)) await backups.expireBackup(db, org_id, id);
   }
-  await deleteExpiredBackups(platform);
-  await deletePieces(platform, project);
+  await deleteExpiredBackups(platform, signal);
+  await deletePieces(platform, signal, project);
 }
 
 const atOnce = 1000;
 
 /** Deletes the pieces that the last backup of the files found unused. */
-async function deletePieces(platform: Platform, project: ProjectKey | undefined): Promise<void> {
+async function deletePieces(platform: Platform, signal: AbortSignal, project?: ProjectKey): Promise<void> {
   await backups.markPurgedPieces(platform.db);
   for (;;) {
     const pieces = await backups.unusedPieces(platform.db, project, atOnce);
     let deleted = 0;
-    await each(platform, pieces, async (piece) => {
+    await each({ platform, signal }, pieces, async (piece) => {
       const storage = platform.ports.storages.named[piece.storage];
       if (storage === undefined) return;
-      await storage.delete(piece.storage_key);
+      await storage.delete(piece.storage_key, signal);
       await backups.forgetPiece(platform.db, piece, piece);
       deleted += 1;
     });
@@ -91,30 +91,35 @@ export async function applyFinalRetention({ db, settings, clock }: Platform): Pr
       await backups.expireBackup(db, orgId, id);
 }
 
-export async function deleteExpiredBackups(platform: Platform): Promise<void> {
-  await each(platform, await backups.expiredRows(platform.db), async ({ id, org_id, storage, storage_key }) => {
-    const store = platform.ports.storages.named[storage ?? ""];
-    // A file in a storage that is not configured now is deleted once the storage is configured again.
-    if (storage !== null && store === undefined) return;
-    if (storage_key !== null) await store?.delete(storage_key);
-    await backups.deleteExpired(platform.db, org_id, id);
-  });
+export async function deleteExpiredBackups(platform: Platform, signal: AbortSignal): Promise<void> {
+  await each(
+    { platform, signal },
+    await backups.expiredRows(platform.db),
+    async ({ id, org_id, storage, storage_key }) => {
+      const store = platform.ports.storages.named[storage ?? ""];
+      // A file in a storage that is not configured now is deleted once the storage is configured again.
+      if (storage !== null && store === undefined) return;
+      if (storage_key !== null) await store?.delete(storage_key, signal);
+      await backups.deleteExpired(platform.db, org_id, id);
+    },
+  );
 }
 
 /** Removes what crashes may have left: unfinished files, and scratch databases without an operation. */
-export async function sweepLeftovers(platform: Platform): Promise<void> {
-  await each(platform, Object.entries(platform.ports.storages.named), async ([name, storage]) => {
+export async function sweepLeftovers(platform: Platform, signal: AbortSignal): Promise<void> {
+  await each({ platform, signal }, Object.entries(platform.ports.storages.named), async ([name, storage]) => {
     const removed = await storage.sweep(
       async (key) =>
         (await backups.isBeingStored(platform.db, name, key)) ||
         (await backups.isBeingArchived(platform.db, key)) ||
         (await isOfPlatformBackup(platform.db, key)),
+      signal,
     );
     if (removed > 0) platform.log.info({ storage: name, removed }, "removed unfinished files of backups");
   });
   const rows = await wantedDatabases(platform.db);
   await each(
-    platform,
+    { platform, signal },
     rows.filter(({ status }) => status === "ready"),
     async (row) => {
       const spec = specOf(platform.vault, row);
@@ -128,10 +133,16 @@ export async function sweepLeftovers(platform: Platform): Promise<void> {
   );
 }
 
-/** Continues after a failed item (a database that is down, a storage that is unavailable); the next round tries it again. */
-async function each<T>(platform: Platform, items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+/** Continues after a failed item (a database that is down, a storage that is unavailable), until the signal; the next round tries it again. */
+async function each<T>(
+  { platform, signal }: { readonly platform: Platform; readonly signal: AbortSignal },
+  items: readonly T[],
+  work: (item: T) => Promise<void>,
+): Promise<void> {
   for (const item of items) {
+    if (signal.aborted) return;
     await work(item).catch((error: unknown) => {
+      if (signal.aborted) return;
       platform.log.warn(
         { error: (error as Error).message },
         "the upkeep of backups is incomplete; it will be tried again",

@@ -19,13 +19,13 @@ const pauseSeconds = 10;
 
 /** Creates, restores and verifies backups, requests the daily ones, and cleans up afterwards. */
 export function backupsTask(platform: Platform, wake: () => void): Task {
-  const upkeep = every(dueEveryMs, () => requestDueBackups(platform));
+  const requestDue = every(dueEveryMs, () => requestDueBackups(platform));
   const sweep = every(
     sweepEveryMs,
-    async () => {
+    async (signal) => {
       await applyFinalRetention(platform);
-      await applyRetention(platform);
-      await sweepLeftovers(platform);
+      await applyRetention(platform, signal);
+      await sweepLeftovers(platform, signal);
     },
     firstSweepAfterMs,
   );
@@ -41,7 +41,7 @@ export function backupsTask(platform: Platform, wake: () => void): Task {
     async work(operation, lease, signal) {
       const limited = AbortSignal.any([signal, AbortSignal.timeout(platform.settings.backups.timeoutMs)]);
       await performBackupWork(platform, operation, lease, limited);
-      if (operation.kind === "backup") await applyRetention(platform, operation);
+      if (operation.kind === "backup") await applyRetention(platform, signal, operation);
     },
     // Any worker may claim the operation again; it first cleans up what this attempt left.
     broken: (_, lease, stopping) =>
@@ -49,22 +49,22 @@ export function backupsTask(platform: Platform, wake: () => void): Task {
         pauseSeconds: stopping ? 0 : pauseSeconds,
         uncounted: stopping,
       }),
-    before: upkeep,
-    async after() {
-      await dropUnwanted(platform);
-      await sweep();
+    before: (_, signal) => requestDue(signal),
+    async after(_, signal) {
+      await dropUnwanted(platform, signal);
+      await sweep(signal);
       return undefined;
     },
   });
 }
 
 /** Runs `work` at the first call after `firstAfterMs` and then at most once per interval; after a failure the next call runs it again. */
-function every(intervalMs: number, work: () => Promise<unknown>, firstAfterMs = 0): () => Promise<void> {
+function every(intervalMs: number, work: (signal: AbortSignal) => Promise<unknown>, firstAfterMs = 0) {
   let last = performance.now() - intervalMs + firstAfterMs;
-  return async () => {
+  return async (signal: AbortSignal) => {
     const now = performance.now();
     if (now - last < intervalMs) return;
-    await work();
+    await work(signal);
     last = now;
   };
 }

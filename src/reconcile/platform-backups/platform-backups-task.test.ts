@@ -1,4 +1,4 @@
-import { storagesDouble } from "../../../test/support/port-doubles.ts";
+import { silentStorage, storagesDouble } from "../../../test/support/port-doubles.ts";
 import assert from "node:assert/strict";
 import { mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -97,6 +97,24 @@ test("one that a crash interrupted is made again, three times at most, and leave
   const [given] = await work();
   assert.deepEqual([given?.status, given?.problem?.includes("three times")], ["failed", true]);
   assert.deepEqual(await files(), ["backups.json"]);
+});
+
+test("a stop does not wait for a storage that answers nothing, and the next start goes on", async () => {
+  await request();
+  await work();
+  await db.updateTable("platform_backup").set({ status: "running", attempts: 1 }).execute();
+  const silent = silentStorage();
+  const stop = new AbortController();
+  const task = taskOn({ storage: { delete: silent.call } });
+  await task.run(stop.signal);
+  await silent.called;
+  stop.abort(new Error("the platform stops"));
+  await task.settle?.();
+  assert.deepEqual(
+    (await platformBackups(db)).map(({ status }) => status),
+    ["running"],
+  );
+  assert.equal((await work())[0]?.status, "completed");
 });
 
 test("a failure names its reason and leaves no file: packing, its stream, a storage that returns other bytes", async () => {

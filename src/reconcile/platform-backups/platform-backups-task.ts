@@ -44,10 +44,12 @@ export function platformBackupsTask(platform: Platform, wake: () => void): Task 
       if (asked === undefined && hasListed) return { detail: "none under way" };
       // A crash, or a storage that was away, may have come between a backup's end and the list.
       hasListed = false;
-      const work = asked === undefined ? applyRetention(platform) : backUp(platform, asked, signal);
+      const work = asked === undefined ? applyRetention(platform, signal) : backUp(platform, asked, signal);
       running = work
         .then(() => void (hasListed = true))
-        .catch((error: unknown) => platform.log.error({ err: error }, "a backup of the platform did not end"))
+        .catch((error: unknown) => {
+          if (!signal.aborted) platform.log.error({ err: error }, "a backup of the platform did not end");
+        })
         .finally(() => {
           running = undefined;
           if (isAskedAgain) wake();
@@ -86,7 +88,7 @@ async function backUp(platform: Platform, asked: PlatformBackup, signal: AbortSi
   const { standard, named } = ports.storages;
   const storage = named[standard] as Storage;
   const { id, attempts } = asked;
-  if (asked.storage_key !== null) await named[asked.storage ?? ""]?.delete(asked.storage_key);
+  if (asked.storage_key !== null) await named[asked.storage ?? ""]?.delete(asked.storage_key, signal);
   if (attempts >= mostAttempts) return endPlatformBackup(db, id, { status: "failed", problem: gaveUp });
   const key = `platform/${id}-${attempts + 1}.tar.age`;
   await beginAttempt(db, id, { storage: standard, storage_key: key });
@@ -102,10 +104,12 @@ async function backUp(platform: Platform, asked: PlatformBackup, signal: AbortSi
     if (signal.aborted) return;
     log.error({ err: error, backup: id }, "a backup of the platform failed");
     // What cannot be deleted now is deleted when the row expires.
-    await storage.delete(key).catch((err: unknown) => log.warn({ err }, "could not delete a failed backup's file"));
+    await storage
+      .delete(key, signal)
+      .catch((err: unknown) => log.warn({ err }, "could not delete a failed backup's file"));
     return endPlatformBackup(db, id, { status: "failed", problem: problemOf(error) });
   }
-  await applyRetention(platform);
+  await applyRetention(platform, signal);
 }
 
 const longestProblem = 500;
@@ -131,7 +135,7 @@ async function digestOf(content: Readable): Promise<string> {
 }
 
 /** Deletes what is no longer kept, and writes each storage's list of what it has. */
-async function applyRetention(platform: Platform): Promise<void> {
+async function applyRetention(platform: Platform, signal: AbortSignal): Promise<void> {
   const { db, ports, settings } = platform;
   const ended = (await platformBackups(db)).flatMap(({ status, ...backup }) =>
     status === "running" ? [] : [{ ...backup, status, is_verified: false }],
@@ -141,10 +145,11 @@ async function applyRetention(platform: Platform): Promise<void> {
   for (const [name, storage] of Object.entries(ports.storages.named)) {
     const own = kept.filter((backup) => backup.storage === name && backup.status === "completed") as unknown;
     const list = JSON.stringify((own as ListedBackup[]).map(listed));
-    if (list !== (await listOf(storage))) await storage.put(backupListKey, Readable.from([Buffer.from(list)]));
+    if (list !== (await listOf(storage, signal)))
+      await storage.put(backupListKey, Readable.from([Buffer.from(list)]), signal);
   }
   for (const { id, storage, storage_key } of ended.filter((backup) => old.has(backup.id))) {
-    if (storage_key !== null) await ports.storages.named[storage ?? ""]?.delete(storage_key);
+    if (storage_key !== null) await ports.storages.named[storage ?? ""]?.delete(storage_key, signal);
     await forgetPlatformBackup(db, id);
   }
 }
@@ -153,9 +158,9 @@ const listed = ({ id, taken_at, version, recipient, storage_key, sha256 }: Liste
   ...{ id, taken_at, version, recipient, storage_key, sha256 },
 });
 
-async function listOf(storage: Storage): Promise<string> {
+async function listOf(storage: Storage, signal: AbortSignal): Promise<string> {
   try {
-    return Buffer.concat(await (await storage.open(backupListKey)).toArray()).toString();
+    return Buffer.concat(await (await storage.open(backupListKey, signal)).toArray()).toString();
   } catch (error) {
     if (error instanceof StorageMissing) return "[]";
     throw error;

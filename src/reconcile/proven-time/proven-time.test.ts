@@ -131,7 +131,7 @@ test("nothing is deleted for good by a jump of the clock, only by time in which 
     const purges = purgesTask(platform, () => {});
     await purges.run(signal);
     await purges.settle?.();
-    await applyRetention(platform);
+    await applyRetention(platform, signal);
     await applyFinalRetention(platform);
     await pruneMetrics(db, { hoursOfMinutes: 1, hoursOfQuarters: 1, days: 30 });
     await endNotifications(db);

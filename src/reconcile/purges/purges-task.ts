@@ -71,7 +71,7 @@ async function performPurge(platform: Platform, purge: TakenPurge, lease: Lease,
   await requireLease(platform.db, lease);
   await deleteFiles(platform, purge, databaseId);
   await platform.db.transaction().execute((tx) => expireOtherBackups(tx, purge, backup.id));
-  await deleteExpiredBackups(platform);
+  await deleteExpiredBackups(platform, signal);
   await end(platform, purge, lease, { final_backup_id: backup.id });
 }
 
