@@ -66,6 +66,19 @@ test("overview, project and diagnosis show the same health, and a deleted projec
   assert.equal(await health(), null);
 });
 
+test("a project deploys while its newest build or deployment is under way, and not after its end", async () => {
+  const { owner, health } = await serving(null);
+  const build = await testBuild(api.platform, owner, { status: "running" });
+  const seen = async () => [(await health()).state, (await health()).code];
+  assert.deepEqual(await seen(), ["deploying", "building"]);
+  assert.equal((await health()).sentence, "Build 2 is in progress.");
+  await db.updateTable("build").set({ status: "succeeded" }).where("id", "=", build).execute();
+  const made = await testDeployment(api.platform, owner, { build_id: build, number: 2, status: "pending" });
+  assert.deepEqual(await seen(), ["deploying", "releasing"]);
+  await db.updateTable("deployment").set({ status: "failed" }).where("id", "=", made).execute();
+  assert.equal((await health()).state, "healthy");
+});
+
 test("one crash leaves a project healthy; two are a loop, with the number of crashes and a way back", async () => {
   const { crash, health, replica } = await serving(null, null);
   await crash(2);
