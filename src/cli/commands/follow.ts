@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import type { Answer, Client } from "../../contract/client.ts";
 import { followProviders } from "../../contract/follow.ts";
+import { until } from "../../kit/until.ts";
 import { actCommand, addCommand } from "../command-tree.ts";
 import { currentProject, type CliContext } from "../context.ts";
 import { CliError, usageError } from "../failures.ts";
@@ -179,14 +179,12 @@ async function fetchBranch(client: Client, slug: string, deploy: boolean) {
 /** Waits until the fetch has ended, or has failed once. */
 async function awaitDelivery(client: Client, slug: string, asked: Delivery): Promise<Delivery> {
   const params = { slug };
-  for (const from = Date.now(); Date.now() - from < waitMs;) {
+  const look = async () => {
     const { deliveries } = await client.call("follow.deliveries", { params });
-    const found = deliveries.find((each) => each.id === asked.id);
-    if (found !== undefined && found.status !== "waiting") return found;
-    if ((await client.call("follow.get", { params })).problem !== null) return asked;
-    await sleep(500);
-  }
-  return asked;
+    const found = deliveries.find((each) => each.id === asked.id && each.status !== "waiting");
+    return found ?? ((await client.call("follow.get", { params })).problem === null ? undefined : asked);
+  };
+  return (await until(look, { timeoutMs: waitMs, atMostMs: 500 })) ?? asked;
 }
 
 const addUnfollow = actCommand({

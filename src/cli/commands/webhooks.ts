@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import type { Answer, Client } from "../../contract/client.ts";
 import { webhookEvents, webhookFormats, type WebhookFormat } from "../../contract/webhooks.ts";
+import { until } from "../../kit/until.ts";
 import { addCommand, commandGroup, actCommand, listCommand, rowCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { CliError, usageError } from "../failures.ts";
@@ -139,13 +139,11 @@ function addTest(webhooks: Command, ctx: CliContext): void {
 }
 
 async function outcomeOf(client: Client, id: string, sent: Delivery): Promise<Delivery> {
-  for (const from = Date.now(); Date.now() - from < waitMs;) {
+  const look = async () => {
     const { deliveries } = await client.call("webhooks.deliveries", { params: { id } });
-    const found = deliveries.find((each) => each.id === sent.id);
-    if (found !== undefined && found.status !== "queued") return found;
-    await sleep(500);
-  }
-  return sent;
+    return deliveries.find((each) => each.id === sent.id && each.status !== "queued");
+  };
+  return (await until(look, { timeoutMs: waitMs, atMostMs: 500 })) ?? sent;
 }
 
 const addDeliveries = listCommand({
