@@ -80,8 +80,10 @@ describe("a damaged archive of a database", { skip: missingPart }, () => {
     await running.startTask((wake) => branchesTask(running.platform, wake));
     project = await running.project();
     await project.query("create table notes (id int)");
-    await eventually(async () => (await openChains(running.platform.db)).length === 1, "the archive has begun");
-    await eventually(async () => (await copies()).length === 1, "the first copy is made");
+    await eventually(async () => {
+      await running.platform.wakeups.send(running.platform.db, "archives");
+      return (await openChains(running.platform.db)).length === 1 && (await copies()).length === 1;
+    }, "the first copy is made");
     await add();
     const first = await now();
     const position = await eventually(async () => {
