@@ -400,7 +400,7 @@ test("a failed push shows an explanation, and the rollback dialog shows what cha
   await page.setViewportSize(screens.phone);
   const failed = page.getByRole("list", { name: "Deployments" }).getByRole("listitem").filter({ hasText: "Failed" });
   await failed.getByText(/crashed while it started/).waitFor();
-  await failed.getByText(/ago|just now/).waitFor();
+  await failed.getByText(/ago|now/).waitFor();
   await page.setViewportSize(screens.usual);
   await page.getByRole("button", { name: "Roll back to #1" }).click();
   await page.getByText("GREETING").waitFor();

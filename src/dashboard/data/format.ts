@@ -31,11 +31,11 @@ export function duration(ms: number): string {
 
 const twoParts = (first: string, rest: number, unit: string) => (rest === 0 ? first : `${first} ${rest} ${unit}`);
 
-/** `just now`, `3 min ago`, `in 2 h`. */
+/** `now`, `3 min ago`, `in 2 h`. */
 export function relative(at: string, nowMs: number): string {
   const ms = nowMs - Date.parse(at);
   const distance = Math.abs(ms);
-  if (distance < 10_000) return "just now";
+  if (distance < 10_000) return "now";
   const [amount, unit] =
     distance < 60_000
       ? [Math.floor(distance / 1000), "s"]

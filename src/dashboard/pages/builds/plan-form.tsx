@@ -6,7 +6,7 @@ import { useHasDatabase } from "../../data/use-has-database.ts";
 import { Checkbox } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Section, View } from "../../ui/page.tsx";
-import { Fact, Mono, Plain } from "../../ui/text.tsx";
+import { Fact, Mono, Prose } from "../../ui/text.tsx";
 import { MissingFields, splitMissing, variablesIn } from "../env/missing.tsx";
 import { FailureBox } from "./failure-box.tsx";
 
@@ -143,7 +143,10 @@ function Lines({ of }: { readonly of: readonly (readonly [command: string, remar
     <ul>
       {of.map(([command, remark]) => (
         <li key={`${command} ${remark}`} className="break-words">
-          {command !== "" && <Mono>{command}</Mono>} <Plain className="text-muted">{remark}</Plain>
+          {command !== "" && <Mono>{command}</Mono>}{" "}
+          <bdi className="text-muted">
+            <Prose>{remark}</Prose>
+          </bdi>
         </li>
       ))}
     </ul>

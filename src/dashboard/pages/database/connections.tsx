@@ -64,7 +64,16 @@ function columnsFor(slug: string): readonly Column<Connection>[] {
     {
       head: "Last statement",
       grow: true,
-      cell: ({ query }) => query !== null && <Mono className="text-[12.5px]">{query.replace(/\s+/g, " ")}</Mono>,
+      cell: ({ query, kind }) => (
+        <>
+          {kind !== "application" && (
+            <span className="mr-2 sm:hidden">
+              <Tag>{kind}</Tag>
+            </span>
+          )}
+          {query !== null && <Mono className="text-[12.5px]">{query.replace(/\s+/g, " ")}</Mono>}
+        </>
+      ),
     },
     timeColumn("Since", ({ since }) => since),
     {

@@ -108,7 +108,7 @@ function Differences({ comparison }: { readonly comparison: Comparison }) {
 
 function Lines({ none, children }: { readonly none: string; readonly children: readonly ReactNode[] | ReactNode[][] }) {
   const lines = children.flat();
-  if (lines.length === 0) return <p className="text-sm text-muted">{none}</p>;
+  if (lines.length === 0) return <p className="-mt-2.5 text-sm text-muted">{none}</p>;
   return (
     <ul className="max-h-96 overflow-y-auto rounded-md border border-line py-1.5" tabIndex={0}>
       {lines}

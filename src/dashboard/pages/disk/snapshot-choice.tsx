@@ -32,7 +32,7 @@ export function SnapshotChoice({ slug, path, backup }: StorageSearch & { readonl
       aria-label="Files as of"
       value={backup ?? ""}
       disabled={!enabled}
-      className="max-w-80"
+      className="!w-auto max-w-80"
       onChange={({ target }) => choose(target.value)}
     >
       <option value="">Now</option>

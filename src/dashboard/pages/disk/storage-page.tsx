@@ -53,8 +53,9 @@ export function StoragePage() {
         keyOf={({ name }) => name}
         empty={
           <Empty icon={<HardDrive size={24} />} title="No files here">
-            {backup === undefined ? null : "The folder was empty then. "}
-            What the application writes below $STORAGE_DIR stays when it restarts or is deployed, and shows up here.
+            {backup === undefined
+              ? "What you upload, or the application writes below $STORAGE_DIR, stays when it restarts or is deployed."
+              : "The folder was empty then."}
           </Empty>
         }
       />

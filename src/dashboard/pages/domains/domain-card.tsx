@@ -137,7 +137,7 @@ function Record({ type, name, value }: RecordProps) {
   return (
     <dl className="grid gap-x-6 gap-y-1.5 rounded-md border border-line px-3 py-2 sm:grid-cols-[4rem_1fr_1fr]">
       <Fact label="Type">
-        <span className="inline-flex h-8 items-center max-sm:h-auto">{type}</span>
+        <span className="inline-flex h-8 items-center max-sm:h-11">{type}</span>
       </Fact>
       <Fact label="Name">
         <Copied text={name} label={`Copy the name of the ${type} record`} />

@@ -2,9 +2,8 @@ import { Link, useLocation } from "@tanstack/react-router";
 import { useEffect, type ReactNode } from "react";
 import { useProject, useSlug, type Project } from "../../data/api.ts";
 import { ActionButton } from "../../ui/action-button.tsx";
-import { DialogButton, CopyButton } from "../../ui/button.tsx";
+import { DialogButton, Copied } from "../../ui/button.tsx";
 import { Page, Section, View } from "../../ui/page.tsx";
-import { Mono } from "../../ui/text.tsx";
 import { DiskUse } from "../disk/disk-use.tsx";
 import { Followed } from "../follow/followed.tsx";
 import { Runtime } from "../platform/runtime.tsx";
@@ -145,9 +144,8 @@ function Repository({ project: { git } }: { readonly project: Project }) {
     <Section title="Repository">
       <ul className="-mt-1.5 flex flex-col">
         {[git.https, git.ssh].map((url) => (
-          <li key={url} className="flex items-center gap-1">
-            <Mono className="min-w-0 truncate text-muted">{url}</Mono>
-            <CopyButton text={url} label="Copy the address of the repository" />
+          <li key={url} className="text-muted">
+            <Copied text={url} label="Copy the address of the repository" />
           </li>
         ))}
       </ul>

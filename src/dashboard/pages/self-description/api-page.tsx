@@ -4,7 +4,7 @@ import type { RouteName } from "../../../contract/routes.ts";
 import { Command } from "../../ui/button.tsx";
 import { FilterBox, useFilter } from "../../ui/filter-box.tsx";
 import { Page, View } from "../../ui/page.tsx";
-import { Tag, Mono } from "../../ui/text.tsx";
+import { Tag, Mono, Prose } from "../../ui/text.tsx";
 import { Table, type Column } from "../../ui/table.tsx";
 
 type Route = Answer<"self-description.capabilities">["routes"][number];
@@ -46,8 +46,10 @@ function columnsFor(why: (name: string) => string | undefined): readonly Column<
       grow: true,
       cell: ({ path, summary }) => (
         <span className="flex min-w-0 flex-col leading-4.5">
-          <Mono className="truncate font-medium">{path}</Mono>
-          <span className="truncate text-xs text-faint max-sm:whitespace-normal">{summary}</span>
+          <Mono className="truncate font-medium max-sm:wrap-anywhere max-sm:whitespace-normal">{path}</Mono>
+          <span className="truncate text-xs text-faint max-sm:whitespace-normal">
+            <Prose>{summary}</Prose>
+          </span>
         </span>
       ),
     },
