@@ -27,11 +27,14 @@ export async function buildsTheSame(api: string): Promise<void> {
   await rm(folder, { recursive: true });
 }
 
-/** Returns the compressed size of the scripts that the first load needs. */
+/** Returns the compressed size of the scripts that the first load needs, none of which contains the terminal. */
 export async function scriptBytes(api: string): Promise<number> {
   let total = 0;
-  for (const [, path = ""] of (await htmlOf(api)).matchAll(/(?:src|href)="(\/assets\/[^"]+\.js)"/g))
-    total += gzipSync(await (await fetch(`${api}${path}`)).bytes(), { level: 9 }).length;
+  for (const [, path = ""] of (await htmlOf(api)).matchAll(/(?:src|href)="(\/assets\/[^"]+\.js)"/g)) {
+    const script = Buffer.from(await (await fetch(`${api}${path}`)).bytes());
+    assert.ok(!script.includes("xterm-"), `${path} contains the terminal`);
+    total += gzipSync(script, { level: 9 }).length;
+  }
   return total;
 }
 

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
-import { setTimeout } from "node:timers/promises";
-import type { Page, Request, Route } from "playwright-core";
+import type { Request, Route } from "playwright-core";
 import { projectActions } from "../../src/dashboard/frame/actions.ts";
 import { drawCases } from "../support/draw-cases.ts";
 import { eventually } from "../support/eventually.ts";
 import { buildsTheSame, scriptBytes, servesForDevelopment } from "./dashboard-bundle.ts";
 import { looksRight, looksRightEverywhere, screens } from "./dashboard-page.ts";
+import { isIdle, logPage, lookRight, pages } from "./dashboard-pages.ts";
 import {
   at,
   faults,
@@ -134,44 +134,6 @@ const fillsPalely = `(() => {
 // Runs in the page: returns the texts of each box of values.
 const hoverTexts = `Array.from(document.querySelectorAll("[data-hover]"), (box) => Array.from(box.querySelectorAll("span"), (each) => each.textContent))`;
 
-const logPage = "/projects/$slug/builds/$id";
-
-// Maps each route to a page. The test replaces names in angle brackets by ids from the platform.
-const pages: Readonly<Record<string, string>> = {
-  "/": "/",
-  "/approvals": "/approvals",
-  "/activity": "/activity",
-  "/access": "/access",
-  "/account": "/account",
-  "/api": "/api",
-  "/operator": "/operator",
-  "/operator/organizations": "/operator/organizations",
-  "/operator/status": "/operator/status?all=true",
-  "/projects/$slug": "/projects/demo",
-  "/projects/$slug/deployments": "/projects/demo/deployments",
-  "/projects/$slug/compare": "/projects/demo/compare?from=1&to=2",
-  "/projects/$slug/files": "/projects/demo/files",
-  [logPage]: "/projects/demo/builds/<build>",
-  "/projects/$slug/logs": "/projects/demo/logs",
-  "/projects/$slug/requests": "/projects/demo/requests?by=path",
-  "/projects/$slug/metrics": "/projects/demo/metrics",
-  "/projects/$slug/processes": "/projects/demo/processes",
-  "/projects/$slug/terminal": "/projects/demo/terminal",
-  "/projects/$slug/runs/$number": "/projects/demo/runs/1",
-  "/projects/$slug/variables": "/projects/demo/variables",
-  "/projects/$slug/domains": "/projects/demo/domains",
-  "/projects/$slug/previews": "/projects/demo/previews",
-  "/projects/$slug/cron": "/projects/demo/cron",
-  "/projects/$slug/cron/$name": "/projects/demo/cron/clean-up",
-  "/projects/$slug/database": "/projects/demo/database",
-  "/projects/$slug/database/$schema/$table": "/projects/demo/database/public/orders",
-  "/projects/$slug/backups": "/projects/demo/backups",
-  "/projects/$slug/backups/$id": "/projects/demo/backups/<backup>",
-  "/projects/$slug/storage": "/projects/demo/storage",
-  "/projects/$slug/timeline": "/projects/demo/timeline",
-  "/projects/$slug/settings": "/projects/demo/settings",
-};
-
 test("the list of pages contains every route", { skip }, async () => {
   const text = await readFile(new URL("../../src/dashboard/routes.tsx", import.meta.url), "utf8");
   const routes = Array.from(text.matchAll(/\b(inRoot|inProject)\.\w+\S*\(\s*"([^"]+)"/g), ([, parent, path = ""]) =>
@@ -183,37 +145,15 @@ test("the list of pages contains every route", { skip }, async () => {
 test(
   "every page is accessible by keyboard, fits the screen and does not shift, on a wide screen and a phone, light and dark",
   { skip },
-  async (t) => {
+  async () => {
     const { body: made } = await platform.call<{ builds: { id: string }[] }>("GET", "/v1/projects/demo/builds");
     const { body: kept } = await platform.call<{ backups: { id: string }[] }>("GET", "/v1/projects/demo/backups");
-    // Slow answers show each shift that a fast machine hides.
-    let unanswered = 0;
-    await page.route("**/v1/**", async (route) => {
-      unanswered += 1;
-      await setTimeout(slowAnswerMs);
-      const answer = await route.fetch().catch(() => undefined);
-      // The page may have been left meanwhile.
-      if (answer !== undefined) await route.fulfill({ response: answer }).catch(() => {});
-      unanswered -= 1;
-    });
-    // Live updates, such as a cron run, would shift the layout legitimately, so block the stream of changes.
-    await page.route("**/v1/activity/changes?*", () => {});
-    t.after(() => page.unrouteAll({ behavior: "ignoreErrors" }));
     // The log of the build, whose long lines wrap on a phone, is always among them.
     const { [logPage]: first = "", ...others } = pages;
-    for (const [index, path] of [first, ...drawCases(Object.values(others), 9)].entries()) {
-      await page.setViewportSize(index % 2 === 0 ? screens.phone : screens.wide);
-      const address = path.replace("<build>", made.builds[0]?.id ?? "").replace("<backup>", kept.backups[0]?.id ?? "");
-      await page.goto(at(address));
-      await page.getByRole("main").getByRole("heading", { level: 1 }).waitFor();
-      await page.locator("[aria-busy=true]").first().waitFor({ state: "detached" });
-      // An answer may make the page ask again.
-      await eventually(async () => unanswered === 0 && (await isIdle(page)) && unanswered === 0, "all is answered");
-      const [score, moved] = (await page.evaluate("[window.shiftScore, window.shifted]")) as [number, string[]];
-      assert.ok(score < 0.01, `${address} moved by ${score} while it loaded: ${moved.join("\n")}`);
-      await looksRightEverywhere(page);
-    }
-    await page.emulateMedia({ colorScheme: null });
+    const drawn = [first, ...drawCases(Object.values(others), 9)].map((path) =>
+      path.replace("<build>", made.builds[0]?.id ?? "").replace("<backup>", kept.backups[0]?.id ?? ""),
+    );
+    await lookRight(page, drawn);
   },
 );
 
@@ -320,12 +260,6 @@ test("the status page shows its checks once the open alerts, which it leaves out
   release();
   await checks.waitFor();
 });
-
-const slowAnswerMs = 100;
-
-/** Waits until the page has drawn twice, so that it has shown what it received. */
-const isIdle = (visited: Page) =>
-  visited.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))");
 
 /** Presses two keys in quick succession. The page ignores a pair that takes more than a second, so a slow machine needs retries. */
 async function goBy(keys: readonly [string, string], title: string): Promise<void> {
@@ -466,7 +400,7 @@ test("two builds of the same sources produce identical files", { skip }, () => b
 
 test("the development server has hot reload and forwards a sign-in", { skip }, () => servesForDevelopment(platform));
 
-test("the first load needs at most 150 kB of script", { skip }, async () => {
+test("the first load needs at most 150 kB of script, and nothing of the terminal", { skip }, async () => {
   const size = await scriptBytes(platform.api);
   assert.ok(size > 0 && size <= 150_000, `${size} bytes`);
 });

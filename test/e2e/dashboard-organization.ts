@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Answer } from "../../src/contract/client.ts";
+import { route as rowOf } from "../../src/contract/routes.ts";
+import { webhookFormats } from "../../src/contract/webhooks.ts";
 import { eventually } from "../support/eventually.ts";
 import { script } from "./dashboard-app.ts";
 import { looksRight, screens } from "./dashboard-page.ts";
@@ -105,7 +108,14 @@ test("the operator backs the platform up, and upgrades it once there is a newer 
   const sent: unknown[] = [];
   const versions = { version: "0.1.0", commit: null, newer: "0.2.0", unfinalized: [], upgrade: null as unknown };
   const installed = [{ version: "0.1.0", commit: null, current: true, processes: 3 }];
-  const answer = () => ({ json: { ...versions, installed } });
+  const answer = () => ({ json: rowOf("platform.versions").result?.parse({ ...versions, installed }) });
+  const drill = { organization: "main", project: "demo", status: "mismatch", problem: "orders has no rows" };
+  await page.route("**/v1/platform/overview", async (route) => {
+    const json = (await (await route.fetch()).json()) as Answer<"platform.overview">;
+    const last_drills = [{ ...drill, created_at: "2026-01-02T03:04:05.678Z" }];
+    const faked = { ...json, commit: "0123456789abcdef0123456789abcdef01234567", last_drills };
+    return route.fulfill({ json: rowOf("platform.overview").result?.parse(faked) });
+  });
   await page.route("**/v1/platform/versions", async (route) => route.fulfill(answer()));
   await page.route("**/v1/platform/upgrade", async (route) => {
     sent.push(route.request().postDataJSON());
@@ -122,6 +132,9 @@ test("the operator backs the platform up, and upgrades it once there is a newer 
   await page.goto(at("/operator"));
   const need = page.getByRole("listitem").filter({ hasText: "Backup of the platform" });
   await need.getByText("There is none yet.").waitFor();
+  await page.getByText(/^\S+ \(01234567\)/).waitFor();
+  const drilled = page.getByRole("table", { name: "Last drills" }).getByRole("row", { name: /main\/demo/ });
+  await drilled.getByText("orders has no rows").waitFor();
   await page.getByRole("heading", { name: "Requests at the edges" }).waitFor();
   await press("7d");
   await page.getByRole("button", { name: "7d", pressed: true }).waitFor();
@@ -148,7 +161,8 @@ test("the operator drains and removes a machine of a swarm after seeing what wil
   const sent: string[] = [];
   await page.route("**/v1/platform/machines**", async (route) => {
     const request = route.request();
-    if (request.method() === "GET") return route.fulfill({ json: { machines } });
+    if (request.method() === "GET")
+      return route.fulfill({ json: rowOf("platform.machines").result?.parse({ machines }) });
     if (request.url().includes("dry_run")) return route.fulfill({ json: { would_change: { detail } } });
     sent.push(`${request.method()} ${new URL(request.url()).pathname} ${request.postData() ?? ""}`);
     if (request.method() === "POST") return route.fulfill({ json: { script: "#!/bin/sh\ndocker swarm join\n" } });
@@ -223,7 +237,22 @@ test("an e-mail address receives events once it is confirmed with the mailed cod
   await page.goto(at("/access"));
   await press("Add a channel");
   const dialog = page.getByRole("dialog");
-  await dialog.getByLabel("Channel", { exact: true }).selectOption("email");
+  const formats = ["json", "slack", "discord", "telegram", "ntfy", "teams", "email"] as const;
+  assert.deepEqual(formats.toSorted(), webhookFormats.toSorted());
+  const places = [
+    /^https:\/\/example/,
+    /slack\.com/,
+    /discord\.com/,
+    /telegram\.org/,
+    /ntfy\.sh/,
+    /azure\.com/,
+    /@example/,
+  ];
+  for (const [index, format] of formats.entries()) {
+    await dialog.getByLabel("Channel", { exact: true }).selectOption(format);
+    await dialog.getByLabel(format === "email" ? "E-mail address" : "URL", { exact: true }).waitFor();
+    await dialog.getByPlaceholder(places[index] ?? "").waitFor();
+  }
   await dialog.getByLabel("Name", { exact: true }).fill("mailbox");
   await dialog.getByLabel("E-mail address", { exact: true }).fill("ops@example.com");
   await dialog.getByRole("group", { name: "Events to send" }).getByLabel("Approvals").waitFor();
@@ -239,5 +268,9 @@ test("an e-mail address receives events once it is confirmed with the mailed cod
   await looksRight(page);
   await press("Confirm");
   await row.getByRole("cell", { name: "On", exact: true }).waitFor();
+  await press("Deliveries of mailbox");
+  await press("Send a test");
+  await dialog.getByRole("row", { name: /test/ }).getByText("delivered", { exact: true }).waitFor();
   await looksRight(page);
+  await page.keyboard.press("Escape");
 });

@@ -5,4 +5,5 @@ import "./dashboard-organization.ts";
 import "./dashboard-access.ts";
 import "./dashboard-previews.ts";
 import "./dashboard-logs.ts";
+import "./dashboard-begin.ts";
 import "./dashboard-frame.ts";
