@@ -277,3 +277,35 @@ test("what it may do without asking, one command of a person undoes", async () =
   assert.equal((await tried("PUT", `${at}/previews/staging/pin`)).status, 200);
   assert.equal((await platform.call("GET", `${at}/data/tables/public/orders`)).body["total"], 1);
 });
+
+test("what its release command overwrites or deletes, one command each brings back", async () => {
+  const stored = async () => {
+    const { body } = await platform.call<{ rows: unknown[] }>("GET", `${at}/data/tables/public/orders/rows`);
+    const { body: disk } = await platform.call<{ files: { name: string }[] }>("GET", `${at}/disk/files`);
+    return [body.rows, disk.files.some(({ name }) => name === "kept")];
+  };
+  const undo = async (...args: string[]) => {
+    const { exitCode, stderr } = await person.berth([...args, "-p", "shop"]);
+    assert.equal(exitCode, 0, stderr);
+  };
+  const served = async () =>
+    (await platform.call<{ active_deployment: { number: number } }>("GET", at)).body.active_deployment.number;
+  const [before, good] = [await stored(), await served()];
+  const source = files("overwritten", "update orders set id = 7");
+  const deletes = `require("fs").rmSync(process.env.STORAGE_DIR + "/kept");\n`;
+  await app.commit({ ...source, "release.js": deletes + source["release.js"].replace(/^require.*\n/m, "") });
+  const live = await pushed("HEAD:refs/heads/main");
+  assert.equal(live.exitCode, 0, live.stderr);
+  assert.notDeepEqual(await stored(), before);
+  assert.equal((await stored())[1], false);
+
+  await undo("rollback", String(good), "--with-data", "--yes");
+  const { body } = await platform.call<{ backups: { id: string; content: string; origin: string }[] }>(
+    "GET",
+    `${at}/backups`,
+  );
+  const kept = body.backups.find(({ content, origin }) => content === "files" && origin === "release");
+  await undo("disk", "restore", "kept", "--backup", kept?.id ?? "");
+  assert.deepEqual(await stored(), before);
+  assert.match(await page(), /^here /);
+});
