@@ -26,8 +26,8 @@ import { findProcess, killProcesses, processesNaming, type ListedProcess } from 
 const checkout = resolve(import.meta.dirname, "../..");
 const privateKey = generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString();
 
-/** What each release changes of this checkout's files: text that is put in front of a file's. The first one is installed. */
-export type Releases = Readonly<Record<string, Readonly<Record<string, string>>>>;
+/** What each release changes of this checkout's files: text in front of a file's, or what a function makes of it. The first one is installed. */
+export type Releases = Readonly<Record<string, Readonly<Record<string, string | ((text: string) => string)>>>>;
 
 /** A platform that install.sh has installed, with the application `shop`, whose releases this process serves. */
 export interface InstalledPlatform {
@@ -197,7 +197,8 @@ async function makeRelease(releases: string, version: string, changes: Releases[
   writeFileSync(join(stage, "package.json"), JSON.stringify({ ...manifest, version }));
   for (const [path, text] of Object.entries(changes)) {
     const file = join(stage, path);
-    writeFileSync(file, text + (existsSync(file) ? readFileSync(file, "utf8") : ""));
+    const before = existsSync(file) ? readFileSync(file, "utf8") : "";
+    writeFileSync(file, typeof text === "string" ? text + before : text(before));
   }
   mkdirSync(join(stage, "dashboard"));
   writeFileSync(join(stage, "dashboard/index.html"), "a dashboard");

@@ -28,6 +28,9 @@ before(async () => {
     "0.2.5": third,
     "0.3.0": { ...expands, "src/daemon/start.ts": breaks },
     "0.5.0": { ...third, [`sql/${last}`]: "-- contract\nalter table platform_fact drop column more;\n" },
+    "0.3.5": {
+      "src/daemon/upkeep-settings.ts": (text) => text.replace("BERTH_UPGRADE_WATCH_SECONDS", "BERTH_NEW_NAME"),
+    },
     "0.4.0": { [next]: "-- expand\nalter table no_such_table add column more text;\n" },
   });
 });
@@ -49,6 +52,14 @@ test("a version whose migration fails is found out on the copy: nothing is repla
   assert.match(upgrade.reason ?? "", /9001-next\.sql failed.*no_such_table/s);
   assert.equal(platform.controlPlane().pid, pid);
   assert.equal(readlinkSync(join(platform.prefix, "current")), "versions/0.1.0");
+});
+
+test("a version that no longer knows a setting of this platform is found out: nothing is replaced", async () => {
+  const { pid } = platform.controlPlane();
+  const { upgrade } = await platform.upgradeTo("0.3.5");
+  assert.equal(upgrade.status, "failed");
+  assert.match(upgrade.reason ?? "", /BERTH_UPGRADE_WATCH_SECONDS is not a setting of Berth/);
+  assert.equal(platform.controlPlane().pid, pid);
 });
 
 test("a version that does not start is replaced by the one before, and no request fails", async () => {

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { guardMs } from "../../../test/support/eventually.ts";
 import { run, runOk, systemPath } from "../../kit/exec.ts";
 import { unitNames } from "../../kit/tenant-group.ts";
-import { parseSettings, settingsText, unitTexts, unitsOf, type UnitPlan } from "./run-unit-command.ts";
+import { parseSettings, restartRule, settingsText, unitTexts, unitsOf, type UnitPlan } from "./run-unit-command.ts";
 
 const plan: UnitPlan = {
   scope: "system",
@@ -130,4 +130,11 @@ test("the settings of the units are read as they were written, and as an operato
 
 test("a removal knows every folder that an installation may have made, inner ones first", () => {
   assert.deepEqual(unitsOf({ isRoot: true }).folders, ["/etc/berth", "/etc/needrestart/conf.d", "/etc/needrestart"]);
+});
+
+test("needrestart leaves both units alone, and no other", async () => {
+  const asks = `our %nrconf; ${restartRule}
+    for my $unit (@ARGV) { print join(",", map { $unit =~ /$_/ ? $nrconf{override_rc}{$_} : () } keys %{$nrconf{override_rc}}), ";" }`;
+  const units = [...Object.values(unitNames), "nginx.service"];
+  assert.equal((await runOk({ file: "/usr/bin/perl", args: ["-e", asks, ...units] })).stdout, "0;0;;");
 });

@@ -171,7 +171,8 @@ async function uninstall(place: Place, say: Say): Promise<void> {
 const restartRules = ({ scope }: Place): readonly string[] =>
   scope === "system" ? ["/etc/needrestart/conf.d/berth.conf"] : [];
 
-const restartRule = `# Written by \`berthd service install\`: Berth's units are restarted by their operator.
+/** Perl, as needrestart reads it. */
+export const restartRule = `# Written by \`berthd service install\`: Berth's units are restarted by their operator.
 $nrconf{override_rc}{qr(^berth)} = 0;
 `;
 
