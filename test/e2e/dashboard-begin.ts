@@ -8,19 +8,31 @@ import { at, faults, heading, page, platform, press, skip, visitorWith } from ".
 
 // What a new organization and a new project show.
 
-test("the pages of an empty organization look right and do not shift", { skip }, async () => {
-  const { body: made } = await platform.call<{ owner_token: string }>("POST", "/v1/orgs", {
-    slug: "hollow",
-    name: "Hollow",
-  });
-  const visitor = await visitorWith(made.owner_token);
-  await visitor.getByText("Deploy your first application").waitFor();
-  await visitor.addInitScript(observeShifts);
-  const isOfOperator = (path: string) => path.startsWith("/operator");
-  const ofOrganization = Object.values(pages).filter((path) => !path.startsWith("/projects/") && !isOfOperator(path));
-  await lookRight(visitor, drawCases(ofOrganization, 2));
-  await visitor.context().close();
-});
+test(
+  "pages with no data look right and do not shift: an empty organization, a project without any deployment",
+  { skip },
+  async () => {
+    const { body: made } = await platform.call<{ owner_token: string }>("POST", "/v1/orgs", {
+      slug: "hollow",
+      name: "Hollow",
+    });
+    const visitor = await visitorWith(made.owner_token);
+    await visitor.getByText("Deploy your first application").waitFor();
+    await visitor.addInitScript(observeShifts);
+    const isOfOperator = (path: string) => path.startsWith("/operator");
+    const ofOrganization = Object.values(pages).filter((path) => !path.startsWith("/projects/") && !isOfOperator(path));
+    await lookRight(visitor, drawCases(ofOrganization, 2));
+    await visitor.context().close();
+    await platform.call("POST", "/v1/projects", { slug: "blank", name: "Blank" });
+    // Pages of one build, backup, job, run or table need one.
+    const ofProject = Object.values(pages).filter((path) => /^\/projects\/demo(?:\/[a-z]+)?$/.test(path));
+    await lookRight(
+      page,
+      drawCases(ofProject, 2).map((path) => path.replace("demo", "blank")),
+    );
+    await platform.call("DELETE", "/v1/projects/blank?purge=true");
+  },
+);
 
 test(
   "a project begins with an image only where the runtime has images, and its name comes from the image",
