@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { Locator, Route } from "playwright-core";
+import type { Result } from "../../src/contract/routes.ts";
 import { eventually } from "../support/eventually.ts";
 import { author, branch, files, openGate, script, server } from "./dashboard-app.ts";
 import { looksRight, screens, showsMarks, tabTo } from "./dashboard-page.ts";
@@ -341,6 +342,23 @@ test("a backup is downloaded, restored beside the live database, and promoted", 
   await page.getByRole("dialog").getByRole("button", { name: "Promote" }).click();
   await page.getByRole("cell", { name: "was live before" }).waitFor();
   await looksRight(page);
+});
+
+test("a deployment's mark on the timeline fills in the moment before it", { skip }, async () => {
+  const path = "/v1/projects/demo/database/archive";
+  const { body: archive } = await platform.call<Result<"backups.archive">>("GET", path);
+  const { body } = await platform.call<Result<"deployments.list">>("GET", "/v1/projects/demo/deployments");
+  const { created_at, number } = body.deployments.at(-1) ?? assert.fail("nothing was deployed");
+  // As if the database had been there before the deployment.
+  const window = { from: new Date(Date.parse(created_at) - 3_600_000).toISOString(), to: new Date().toISOString() };
+  const whole: Result<"backups.archive"> = { ...archive, windows: [window] };
+  await page.route(`**${path}`, (route) => route.fulfill({ json: whole }));
+  await page.goto(at("/projects/demo/backups"));
+  await press(new RegExp(`^Before deployment ${number},`));
+  const moment = await page.getByRole("dialog").getByLabel("Moment (UTC)").inputValue();
+  assert.equal(Date.parse(`${moment}Z`), Date.parse(created_at));
+  await looksRight(page);
+  await page.unroute(`**${path}`);
 });
 
 test('the header\'s "Roll back" opens its form with the deployment to go back to', { skip }, async () => {
