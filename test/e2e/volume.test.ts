@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { Result } from "../../src/contract/routes.ts";
-import { run, runOk } from "../../src/kit/exec.ts";
+import { run, runOk, start } from "../../src/kit/exec.ts";
 import { eventually } from "../support/eventually.ts";
 import { notesApp } from "./apps.ts";
 import { berthd, createApp, layGround, startPlatform, type TestPlatform } from "./platform.ts";
@@ -80,11 +80,16 @@ describe("the volume of databases", { skip: missing() }, () => {
 
   it("is there again after a reboot, and after a kill between its last two steps", async () => {
     await platform.end("SIGTERM");
+    // As a service of systemd with mounts of its own, or a container, keeps what was mounted when it began.
+    const holder = start({ file: "unshare", args: ["--mount", "--propagation", "private", "sleep", "600"] });
+    const mounts = (pid: number | "self") => readlinkSync(`/proc/${pid}/ns/mnt`);
+    await eventually(async () => mounts(holder.pid ?? "self") !== mounts("self"), "it has mounts of its own");
     await runOk({ file: "umount", args: [databases()] });
     await runOk({ file: "cp", args: ["--archive", join(platform.dataDir, "ssh"), join(databases(), "left")] });
     await platform.restart();
     assert.ok(isMounted() && !existsSync(join(databases(), "left")));
     assert.ok(existsSync(join(platform.dataDir, "databases.before/left")), "nothing is deleted");
+    holder.kill("SIGKILL");
     await serves();
   });
 

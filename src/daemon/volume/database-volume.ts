@@ -45,14 +45,15 @@ export async function putBack(dataDir: string): Promise<void> {
 
 export async function attach(volume: string, folder: string): Promise<void> {
   try {
+    // XFS refuses a second device with the same content, and a process with mounts of its own may still hold the one from before.
+    const [held] = await losetup("--associated", volume, "--noheadings", "--output", "NAME");
     // Without a second cache of what the databases and XFS cache themselves.
-    const args = ["--find", "--show", "--direct-io=on", volume];
-    const device = (await runOk({ file: "losetup", args })).stdout.trim();
+    const [device = ""] = held ? [held] : await losetup("--find", "--show", "--direct-io=on", volume);
     try {
       await runOk({ file: "mount", args: ["-t", "xfs", "-o", "noatime", device, folder] });
     } finally {
       // Once it is mounted, the device goes with the mount.
-      await runOk({ file: "losetup", args: ["--detach", device] });
+      await losetup("--detach", device);
     }
   } catch (error) {
     throw new StartRefused(
@@ -60,6 +61,8 @@ export async function attach(volume: string, folder: string): Promise<void> {
     );
   }
 }
+
+const losetup = async (...args: string[]) => (await runOk({ file: "losetup", args })).stdout.trim().split(/\s+/);
 
 /** Does nothing where nothing is mounted. Throws `StartRefused` while something uses it. */
 export async function unmount(folder: string): Promise<void> {
