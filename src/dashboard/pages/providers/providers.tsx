@@ -48,7 +48,7 @@ const removal = createRemoval({
   title: "Remove a provider",
   nameOf: ({ id }: Provider) => id,
   input: ({ id }) => ({ params: { id } }),
-  warning: "Nobody signs in with it any more. Who has no passkey then needs an invitation; sessions go on.",
+  warning: "Nobody signs in with it any more. A person without a passkey then needs an invitation; sessions go on.",
 });
 
 function AddProvider() {
